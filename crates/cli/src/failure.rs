@@ -74,7 +74,7 @@ impl Failure {
         }
     }
 
-    /// Joins this failure with earlier ones: all are printed, and the worst exit code is kept.
+    /// Joins this failure with earlier failures: all are printed, and the worst exit code is kept.
     pub(crate) fn behind(self, others: Vec<Self>) -> Self {
         if others.is_empty() {
             return self;
@@ -150,7 +150,7 @@ impl From<DefinitionError> for Failure {
     }
 }
 
-/// An I/O error is one of the output, since sources have errors of their own.
+/// An I/O error is a failure of the output, since sources have errors of their own.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self::Output(error)

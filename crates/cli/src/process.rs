@@ -138,7 +138,8 @@ pub(crate) fn plan(plans: &[CounterPlan], index: TitleIndex) -> Option<&CounterP
     plans.iter().find(|plan| plan.name == index && !plan.counter_type.is_base())
 }
 
-/// A whole number of a process; text logs have numbers as bits of doubles.
+/// The whole number that a counter has for a process; `None` if it has none. Text logs have numbers
+/// as bits of doubles.
 pub(crate) fn whole(plan: &CounterPlan, instance: &Instance<'_>) -> Option<u64> {
     let value = plan.value(instance.counter_block()).ok()?;
     if plan.counter_type != CounterType::PERF_DOUBLE_RAW {

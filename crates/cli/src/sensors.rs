@@ -59,7 +59,7 @@ pub(crate) struct Asked {
     pub(crate) unit: String,
     /// The title indexes of the sensor's object and counter.
     pub(crate) indexes: (TitleIndex, TitleIndex),
-    /// Whether the command line names it by a counter path, not by the name of a sensor.
+    /// Whether the command line names the sensor by a counter path instead of the name of a sensor.
     pub(crate) is_path: bool,
 }
 

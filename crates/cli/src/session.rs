@@ -21,8 +21,8 @@ use std::time::Duration;
 pub(crate) struct Observed {
     source: Box<dyn Source>,
     faults: Faults,
-    /// Whether a message is printed when an answer is late: only for the first answer on Windows, for which the
-    /// system loads the libraries of all providers.
+    /// Whether a late answer makes the program print a message. This is true only for the first
+    /// answer on Windows, for which the system loads the libraries of all providers.
     mentions: bool,
 }
 
@@ -118,7 +118,7 @@ pub(crate) struct Faults(Arc<Mutex<Noted>>);
 struct Noted {
     known: HashSet<String>,
     fresh: Vec<FaultLine>,
-    /// Whether the newest sample has none.
+    /// Whether the newest sample has no fault.
     is_clear: bool,
     time: Option<CalendarTime>,
     quiet: bool,
@@ -214,7 +214,7 @@ pub(crate) struct Session {
     pub(crate) faults: Faults,
     /// The language in which names are shown.
     pub(crate) language: LanguageId,
-    /// How the source was opened.
+    /// The options of the command line with which the source was opened.
     global: Option<Box<Global>>,
 }
 
@@ -245,7 +245,7 @@ impl Session {
         Self::completed(OpenOptions::new(), global)
     }
 
-    /// Options with those that the command line sets.
+    /// The options `options`, with those of the command line added.
     fn completed(mut options: OpenOptions, global: &Global) -> OpenOptions {
         if let Some(patience) = global.patience {
             options = options.patience(patience);
@@ -412,7 +412,7 @@ impl Session {
     }
 }
 
-/// What a recording has of a machine.
+/// The part of a recording that is about a machine, as a source.
 fn part_of(global: &Global, machine: &str) -> Result<Box<dyn Source>, SourceError> {
     let failed = |kind, why: &str| SourceError::new(kind, &global.source, why);
     let mut session = Session::open_unnamed(global)

@@ -1,4 +1,4 @@
-//! Texts: tables for people, and rows for programs.
+//! Formatting of texts: tables for people, and rows for programs.
 
 pub(crate) mod escape;
 pub(crate) mod records;
@@ -8,7 +8,8 @@ pub(crate) mod time;
 pub(crate) mod wide;
 pub(crate) mod wrap;
 
-/// The text of a file in UTF-8, or in UTF-16 with its mark, as PowerShell's `>` writes it; `None` if it is something else.
+/// The text of a file in UTF-8, or in UTF-16 with a byte order mark, as PowerShell's `>` writes it;
+/// `None` for any other encoding.
 pub(crate) fn decoded(bytes: &[u8]) -> Option<String> {
     let units = |rest: &[u8], unit: fn([u8; 2]) -> u16| {
         let units: Vec<u16> = rest.as_chunks().0.iter().map(|pair| unit(*pair)).collect();

@@ -6,7 +6,8 @@
 
 use core::ffi::{c_char, c_void};
 
-/// Success. With both counts 0: there is nothing to give, or Collect failed.
+/// The call succeeded. If both counts of Collect are 0, there is nothing to give, or Collect
+/// failed.
 pub const ERROR_SUCCESS: u32 = 0;
 /// Something that Open needs is missing.
 pub const ERROR_FILE_NOT_FOUND: u32 = 2;
@@ -62,17 +63,17 @@ pub struct Host {
     pub report: Option<ReportFunction>,
 }
 
-/// The type of [`Host::report`].
+/// The type of [`Host::report`]: a message of `length` bytes in UTF-8.
 pub type ReportFunction =
     unsafe extern "system" fn(context: *mut c_void, text: *const c_char, length: usize);
 
-/// The type of the function that gets the [`Host`].
+/// The type of the function through which a library gets the [`Host`].
 pub type HostFunction = unsafe extern "system" fn(host: *const Host);
 
 /// The suffix of a [`HostFunction`]'s name, behind the name of Collect.
 pub const HOST_SUFFIX: &str = "Host";
 
-/// A text as UTF-16 with a terminator.
+/// A text as UTF-16 with a NUL at its end.
 #[must_use]
 pub fn wide(text: &str) -> Vec<u16> {
     text.encode_utf16().chain([0]).collect()
@@ -88,8 +89,8 @@ pub fn wide_list(text: &str) -> Vec<u16> {
 /// indexes.
 const LONGEST: usize = 1 << 20;
 
-/// The string before the terminator. `None` for NULL, and if the first 1,048,576 units hold no
-/// terminator. Lone surrogates become U+FFFD.
+/// The string at `text`, up to its NUL. `None` if `text` is NULL, or if the first 1,048,576 units
+/// hold no NUL. Lone surrogates become U+FFFD.
 ///
 /// # Safety
 /// `text` is NULL or points to UTF-16 units that can be read up to a NUL.
@@ -99,8 +100,8 @@ pub unsafe fn read_wide(text: *const u16) -> Option<String> {
     unsafe { read_until(text, false) }
 }
 
-/// The NUL-separated strings before two NULs, as one text with the NULs between the strings.
-/// Otherwise as [`read_wide`].
+/// The list of NUL-separated strings at `list`, up to two NULs, as one text with the NULs between
+/// the strings. NULL and a missing end give `None`, as in [`read_wide`].
 ///
 /// # Safety
 /// `list` is NULL or points to UTF-16 units that can be read up to two NULs.

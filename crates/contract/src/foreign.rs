@@ -16,8 +16,8 @@ pub trait Reach: Send {
     /// A connection to one machine.
     type Link: Link;
 
-    /// Connects to a machine. `None`, which is not a failure, if no known machine has this name. It
-    /// is called within Collect, so it must return soon.
+    /// Connects to a machine. `None` if no known machine has this name, which is not a failure.
+    /// This method is called within Collect, so it must return soon.
     ///
     /// # Errors
     /// Why the machine cannot be reached at the moment.
@@ -26,17 +26,18 @@ pub trait Reach: Send {
 
 /// A connection to a machine.
 pub trait Link: Send {
-    /// Tests the connection and writes the machine's objects.
+    /// Tests the connection and writes the machine's objects to `out`. Returns
+    /// the machine's clocks.
     ///
     /// # Errors
     /// Why the machine gave no data. The connection is then dropped.
     fn collect(&mut self, out: &mut BlockWriter) -> Result<RemoteTimes, ProviderError>;
 }
 
-/// The clocks of another machine. The local clock replaces a clock that is missing.
+/// The clocks of another machine. Where a clock is `None`, the local clock is used instead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RemoteTimes {
-    /// The machine's performance counter, and its ticks per second.
+    /// The value of the machine's performance counter, and its ticks per second.
     pub counter: Option<(i64, i64)>,
     /// The machine's time in 100 ns units.
     pub time_100ns: Option<i64>,
@@ -44,8 +45,9 @@ pub struct RemoteTimes {
     pub system_time: Option<CalendarTime>,
 }
 
-/// The object that tells whether a machine can be reached. Its only counter is 1 if the machine's
-/// data in the block is current, and 0 if it is the last valid data, or none.
+/// The object that shows whether a machine can be reached. Its only counter is 1 if the machine's
+/// data in the block is current. It is 0 if the block has the machine's last valid data, or no data
+/// of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatusObject {
     /// Title index of the object.
@@ -68,7 +70,8 @@ impl StatusObject {
     }
 }
 
-/// The machines that a session reached, with their last data.
+/// The other machines that a session has been asked for, each with its connection and its last
+/// data.
 ///
 /// ```
 /// use perfhive_contract::foreign::{ForeignMachines, Link, Reach, RemoteTimes, StatusObject};
@@ -145,7 +148,7 @@ impl<R: Reach> ForeignMachines<R> {
         })
     }
 
-    /// The same set with another local clock.
+    /// The same set with another clock for this machine.
     #[must_use]
     pub fn clock(mut self, clock: impl BlockClock + 'static) -> Self {
         self.clock = Box::new(clock);
@@ -159,9 +162,10 @@ impl<R: Reach> ForeignMachines<R> {
         self
     }
 
-    /// Answers `Foreign MACHINE` with a block of that machine: its current or its last data, and
-    /// the status object that tells which. A machine that cannot be reached adds a fault that says
-    /// why. An unknown machine, or an empty name, gives no block.
+    /// Answers `Foreign MACHINE` with a block of that machine. The block has the machine's current
+    /// or last data, and the status object that shows whether the data is current. A machine that
+    /// cannot be reached adds a fault that says why. An unknown machine, or an empty name, gives no
+    /// block.
     ///
     /// # Errors
     /// [`ProviderError`] if the machine's objects are invalid or too large for a block.

@@ -7,12 +7,12 @@ use perfhive_format::winperf::{
 };
 use std::fmt::Write as _;
 
-/// The text before the structures.
+/// The text of the header before the structures.
 const HEAD: &str = include_str!("header/head.h");
-/// The text behind the counter types.
+/// The text of the header behind the counter types.
 const FUNCTIONS: &str = include_str!("header/functions.h");
 
-/// The text of `perfhive_provider.h`.
+/// The text of the C header `perfhive_provider.h`.
 #[must_use]
 pub fn c_header() -> String {
     let mut out = HEAD.to_string();
@@ -79,7 +79,8 @@ fn structure(out: &mut String, layout: &StructLayout) {
     out.push('\n');
 }
 
-/// Writes a member. Returns the offset of its end.
+/// Writes one member of a structure. Returns the offset of the member's end in
+/// bytes.
 fn member(out: &mut String, field: &FieldLayout) -> usize {
     comment(out, "    ", field.doc);
     let (kind, size, suffix) = match field.kind {

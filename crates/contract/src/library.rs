@@ -18,42 +18,42 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::time::Instant;
 
-/// The first of the indexes that registration allotted to a provider.
+/// The first indexes that registration allotted to a provider.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AllottedIndexes {
-    /// `First Counter`.
+    /// `First Counter`: the index of the provider's first name.
     pub first_counter: u32,
-    /// `First Help`.
+    /// `First Help`: the index of the provider's first help text.
     pub first_help: u32,
 }
 
-/// Finds the indexes that were allotted to a provider, by its name, where the loader does
-/// not pass them: on Windows in the registry.
+/// A function that finds the indexes allotted to a provider by the provider's name, for loaders
+/// that do not pass them: on Windows it looks into the registry. `None` if no indexes are allotted.
 pub type IndexLookup = fn(provider: &str) -> Option<AllottedIndexes>;
 
-/// Finds the linkage of a provider (NUL-separated strings) where Open gets a list without a
-/// certain end: on Windows in the registry.
+/// A function that finds the linkage of a provider (NUL-separated strings), for loaders that pass
+/// Open a list without a certain end: on Windows it looks into the registry. `None` if there is no
+/// linkage.
 pub type LinkageLookup = fn(provider: &str) -> Option<String>;
 
-/// Runs a closure at lowered priority, on this thread or another, and returns when the closure has
-/// ended.
+/// A function that runs a closure at lowered priority, on this thread or another, and returns when
+/// the closure has ended.
 pub type Lowered = fn(work: &mut dyn FnMut());
 
-/// Keeps the library that contains an address loaded until the process ends.
+/// A function that keeps the library that contains an address loaded until the process ends.
 pub type PinLibrary = fn(inside: *const c_void);
 
-/// Takes a provider's name and a message for the administrator, which is rate-limited
-/// already.
+/// A function that takes a provider's name and a message for the administrator. The messages are
+/// already rate-limited.
 pub type Report = fn(provider: &str, message: &str);
 
-/// A [`Provider`] behind Open, Collect and Close;
-/// [`provider_library!`](crate::provider_library) makes one for a library.
+/// A [`Provider`] behind Open, Collect and Close; [`provider_library!`](crate::provider_library)
+/// makes one for a library.
 ///
-/// Open may be called several times, and Collect from many threads. The first Open makes
-/// the provider and the last Close drops it. Each collecting thread gets a session of its
-/// own, from a pool that grows to the largest number of threads at once. Panics are
-/// contained and reported, and the session that panicked is dropped. (With
-/// `panic = "abort"` nothing can be contained.)
+/// Open may be called several times, and Collect from many threads. The first Open makes the
+/// provider and the last Close drops it. Each collecting thread gets a session of its own, from a
+/// pool that grows to the largest number of threads at once. A panic is caught and reported, and
+/// the session that panicked is dropped. (With `panic = "abort"` a panic ends the process.)
 pub struct Library {
     make: fn() -> Box<dyn Provider>,
     lookup: IndexLookup,
@@ -98,7 +98,7 @@ struct Work {
     buffer: Vec<u8>,
 }
 
-/// The outcome of a collection.
+/// The outcome of one call of Collect.
 enum CollectOutcome {
     /// Objects, or blocks of other machines.
     Data { bytes: Vec<u8>, start: usize, objects: u32 },
@@ -110,8 +110,8 @@ enum CollectOutcome {
 }
 
 impl Library {
-    /// A library of the provider that `make` makes. Without a [`Host`] that passes them, `lookup`
-    /// finds the allotted indexes, and `report` takes the messages.
+    /// A library of the provider that `make` makes. `lookup` finds the allotted indexes, and
+    /// `report` takes the messages, if no [`Host`] does so.
     #[must_use]
     pub const fn new(make: fn() -> Box<dyn Provider>, lookup: IndexLookup, report: Report) -> Self {
         Self {
@@ -420,7 +420,7 @@ impl Library {
         let _ = self.contained(&name, || drop(provider));
     }
 
-    /// Runs code that may panic. `None` after a panic, which is reported.
+    /// Runs code that may panic, and returns its result. `None` after a panic, which is reported.
     fn contained<T>(&self, name: &str, body: impl FnOnce() -> T) -> Option<T> {
         match catch_unwind(AssertUnwindSafe(body)) {
             Ok(value) => Some(value),
@@ -506,7 +506,8 @@ fn is_costly(description: &ProviderDescription, wanted: &[TitleIndex]) -> bool {
     objects.filter(|o| o.cost == Cost::Costly).any(|object| wanted.contains(&object.spec.name))
 }
 
-/// Turns the offsets of the objects' names into indexes.
+/// Adds `first_counter` to the numbers of a description's names, which turns offsets into title
+/// indexes.
 fn shift(description: &mut ProviderDescription, first_counter: u32) {
     let shift = |index: &mut TitleIndex| index.0 = index.0.saturating_add(first_counter);
     for object in &mut description.objects {

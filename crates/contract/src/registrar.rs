@@ -29,11 +29,11 @@ pub struct ProviderDefinition {
 /// Names and help texts of a definition in one language.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Texts {
-    /// The language.
+    /// The language of the names and help texts.
     pub language: perfhive_format::LanguageId,
-    /// Offset and name, by offset.
+    /// The offset of each name, and the name, sorted by offset.
     pub names: Vec<(u32, String)>,
-    /// Offset and help text, by offset.
+    /// The offset of each help text, and the help text, sorted by offset.
     pub help: Vec<(u32, String)>,
 }
 
@@ -41,18 +41,18 @@ pub struct Texts {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeclaredObject {
-    /// Offset of the name.
+    /// The offset of the object's name.
     pub offset: u32,
     /// `guid` of the counter set, as written.
     pub guid: String,
     /// The kind of the object's instances.
     pub instances: InstanceKind,
-    /// The counters.
+    /// The object's counters.
     pub counters: Vec<DeclaredCounter>,
 }
 
 impl DeclaredObject {
-    /// An object without counters yet.
+    /// An object with these numbers, and without counters yet.
     #[must_use]
     pub fn new(offset: u32, guid: &str, instances: InstanceKind) -> Self {
         Self { offset, guid: guid.to_string(), instances, counters: Vec::new() }
@@ -63,36 +63,37 @@ impl DeclaredObject {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeclaredCounter {
-    /// Offset of the name.
+    /// The offset of the counter's name.
     pub offset: u32,
     /// `id`: the provider's own number of the counter.
     pub id: u32,
     /// `type`: the counter type.
     pub counter_type: CounterType,
-    /// `baseID`: the `id` of the counter that this one is divided by.
+    /// `baseID`: the `id` of the counter that this counter is divided by; `None` without a base.
     pub base: Option<u32>,
-    /// `multiCounterID`: the `id` of the counter with the number of items.
+    /// `multiCounterID`: the `id` of the counter with the number of items; `None` if not declared.
     pub multi: Option<u32>,
-    /// `perfTimeID`: the `id` of the counter with the time.
+    /// `perfTimeID`: the `id` of the counter with the time; `None` if not declared.
     pub time: Option<u32>,
-    /// `perfFreqID`: the `id` of the counter with the frequency.
+    /// `perfFreqID`: the `id` of the counter with the frequency; `None` if not declared.
     pub frequency: Option<u32>,
     /// `defaultScale`: values are shown times ten to the power of this.
     pub scale: i32,
     /// Whether `detailLevel` is `advanced`.
     pub advanced: bool,
-    /// `aggregate`: how several values become one, if declared.
+    /// `aggregate`: how several values become one; `None` if not declared.
     pub aggregate: Option<String>,
-    /// `struct` and `field`: where the value lies in the provider's own data.
+    /// `struct` and `field`: where the value lies in the provider's own data; `None` if not
+    /// declared.
     pub field: Option<(String, String)>,
-    /// `noDisplay`: the counter serves another one and is not listed.
+    /// `noDisplay`: the counter serves another counter and is not listed.
     pub no_display: bool,
     /// Further attributes, as written (`reference`, `displayAsHex`, ...).
     pub attributes: Vec<String>,
 }
 
 impl DeclaredCounter {
-    /// A counter with only its numbers and type.
+    /// A counter with these numbers and this type, and nothing else declared.
     #[must_use]
     pub fn new(offset: u32, id: u32, counter_type: CounterType) -> Self {
         Self {
@@ -114,7 +115,7 @@ impl DeclaredCounter {
 }
 
 impl ProviderDefinition {
-    /// An empty definition.
+    /// A definition of a provider with this name, and without objects, counters or titles.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self {
@@ -178,29 +179,30 @@ impl ProviderDefinition {
     }
 }
 
-/// The library of a registration, and how it is called. `None` keeps the value of an
-/// earlier registration, or else means the default.
+/// The values of a registration that say what the library is and how it is called. A value that is
+/// `None` stays as in an earlier registration of the name; without an earlier one it is the
+/// default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Functions {
-    /// `Library`: an absolute path.
+    /// `Library`: the absolute path of the library.
     pub library: Option<PathBuf>,
-    /// `Open`; an empty text if there is no such function.
+    /// `Open`: the function's name; an empty text if there is no such function.
     pub open: Option<String>,
-    /// `Collect`.
+    /// `Collect`: the function's name.
     pub collect: Option<String>,
-    /// `Close`; an empty text if there is no such function.
+    /// `Close`: the function's name; an empty text if there is no such function.
     pub close: Option<String>,
-    /// `Linkage\Export`: the argument of Open.
+    /// `Linkage\Export`: the strings that are the argument of Open.
     pub linkage: Option<Vec<String>>,
-    /// `Open Timeout`.
+    /// `Open Timeout`: how long Open may take.
     pub open_timeout: Option<Duration>,
-    /// `Collect Timeout`.
+    /// `Collect Timeout`: how long Collect may take.
     pub collect_timeout: Option<Duration>,
-    /// `Disable Performance Counters`.
+    /// `Disable Performance Counters`: whether the provider is not asked although it is registered.
     pub disabled: Option<bool>,
     /// `Memory Limit`, in bytes, rounded up to whole MiB; 0 for the reader's default.
     pub memory_limit: Option<u64>,
-    /// `Start Processes`: whether the library's host process may start others.
+    /// `Start Processes`: whether the library's host process may start other processes.
     pub processes: Option<bool>,
     /// `Read Files`: the absolute paths that the library's host process may read; an empty list
     /// removes the limit.
@@ -213,7 +215,8 @@ impl Functions {
     pub const USUAL: [&'static str; 3] =
         ["OpenPerformanceData", "CollectPerformanceData", "ClosePerformanceData"];
 
-    /// The registration that results, based on an earlier one.
+    /// The registration of the provider `name` with these values. Values that are `None` come from
+    /// the registration `before`, if there is one.
     ///
     /// # Errors
     /// [`RegisterErrorKind::Invalid`] if no library is named or known, or a path of `reads` is not
@@ -275,12 +278,12 @@ impl Functions {
     }
 }
 
-/// What a registration changed.
+/// The effect of a registration on the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// The registration is new.
     Added,
-    /// The registration replaces another one of the same name.
+    /// The registration replaces another registration of the same name.
     Updated,
     /// The same registration was there already.
     Unchanged,
@@ -321,8 +324,8 @@ pub trait Registrar {
     /// [`RegisterError`]; nothing has changed then.
     fn unregister(&mut self, name: &str) -> Result<Registration, RegisterError>;
 
-    /// Enables a provider that its registration disables ([`Registration::disabled`]), as
-    /// `lodctr /E:NAME` does. Returns whether it was registered and disabled.
+    /// Enables a provider that its registration disables ([`Registration::disabled`]), as `lodctr
+    /// /E:NAME` does. Returns whether the provider was registered and disabled.
     ///
     /// # Errors
     /// [`RegisterError`]; nothing has changed then.
@@ -335,8 +338,8 @@ pub trait Registrar {
     fn registrations(&self) -> Result<(Registrations, Vec<RegisterFault>), RegisterError>;
 }
 
-/// A registration, or a part of a registration, that cannot be used. The other registrations
-/// can.
+/// A registration, or a part of a registration, that cannot be used. Other registrations stay
+/// usable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RegisterFault {
@@ -381,7 +384,7 @@ pub enum RegisterErrorKind {
     Denied,
     /// The existing registrations are damaged, and writing would lose them.
     Damaged,
-    /// The system refused.
+    /// The operating system refused a call.
     Io,
 }
 
@@ -391,7 +394,7 @@ impl RegisterError {
         Self { kind, message: message.into() }
     }
 
-    /// The kind of error.
+    /// The kind of the error.
     #[must_use]
     pub fn kind(&self) -> RegisterErrorKind {
         self.kind

@@ -10,7 +10,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Registration {
-    /// The name of the service.
+    /// The name of the provider's service.
     pub name: String,
     /// `Library`: the file that holds the functions.
     pub library: PathBuf,
@@ -43,8 +43,8 @@ pub struct Registration {
     /// `Memory Limit`: bytes of address space that the library's host process may
     /// have; `None` for the reader's default.
     pub memory_limit: Option<u64>,
-    /// `Start Processes`: whether the library's host process may start others. The memory
-    /// limit holds for each of them, not for all together.
+    /// `Start Processes`: whether the library's host process may start other processes. The memory
+    /// limit holds for each of these processes, not for all together.
     pub processes: bool,
     /// `Read Files`: the files and folders that the library's host process may read, beside
     /// the library's own folder and those of the system's libraries; empty without such a
@@ -59,11 +59,11 @@ pub struct Registration {
 /// An object as it was declared when its provider was registered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegisteredObject {
-    /// Index of the name.
+    /// The title index of the object's name.
     pub name: TitleIndex,
     /// The kind of the object's instances.
     pub instances: InstanceKind,
-    /// The counters, bases among them.
+    /// The object's counters, including bases.
     pub counters: Vec<RegisteredCounter>,
 }
 
@@ -113,11 +113,11 @@ impl fmt::Display for InstanceKind {
 /// A counter as it was declared when its provider was registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegisteredCounter {
-    /// Index of the name.
+    /// The title index of the counter's name.
     pub name: TitleIndex,
-    /// The type.
+    /// The counter type.
     pub counter_type: CounterType,
-    /// Power of ten by which a chart should scale the counter.
+    /// The power of ten by which a chart should multiply the counter's values.
     pub scale: i32,
     /// Whether the counter is for advanced users.
     pub advanced: bool,

@@ -1,23 +1,26 @@
 //! The side of the program under test: calls at its points.
 //!
-//! The experiment names a FIFO in the environment. The first call opens it; each call writes one event
-//! ([`wire`](crate::wire)) and never waits: what does not fit is counted and told with the next event.
+//! The experiment names a FIFO in the environment. The first call opens it; each call writes one
+//! event ([`wire`](crate::wire)) and never waits. An event for which the FIFO has no room is lost;
+//! the process counts it, and its next event carries the count.
 //!
 //! The FIFO is opened for reading too, so that the kernel never sends `SIGPIPE` when the experiment
-//! has ended. A call takes the clocks first and last, and the thread's next call tells what it cost: whatever that
-//! depends on, such as the time since the call before, is measured. Before each event the descriptor is compared with what was opened: a program that closes
-//! all its descriptors, as daemons do, may have another file there. The FIFO is opened anew then, at a number that is none of
-//! the standard streams'.
+//! has ended. A call reads the clocks first and last, and the thread's next event carries the
+//! measured cost of the call, with whatever it depends on, such as the time since the previous
+//! call. Before each event the file at the descriptor is compared with the FIFO that was opened: a
+//! program that closes all its descriptors, as daemons do, may have another file at this number.
+//! The FIFO is opened anew then, at a number that is none of the standard streams'.
 
 use crate::EventKind;
 
 /// The environment variable with the path of the FIFO for events.
 pub const CALLS_VARIABLE: &str = "PERFHIVE_CALLS";
 
-/// Tells a running experiment that the program is at a point. Without one, or where the experiment has
-/// not asked for this name, nothing comes of it.
+/// Tells a running experiment that the program is at the point `name`. The call has no effect
+/// without an experiment, or if the experiment did not ask for this name.
 ///
-/// Names are up to 96 bytes long; the rest is cut off. A call with an empty name is none.
+/// A name is up to 96 bytes long; further bytes are cut off. A call with an empty name has no
+/// effect.
 ///
 /// ```
 /// perfhive_experiment::call("paid");
@@ -27,20 +30,22 @@ pub fn call(name: &str) {
     tell(EventKind::Point, name);
 }
 
-/// Tells of the start of a section, which [`end`] ends on the same thread. Sections may lie in one
-/// another.
+/// Tells a running experiment of the start of a section, which [`end`] ends on the same thread.
+/// Sections may be nested.
 #[inline]
 pub fn start(name: &str) {
     tell(EventKind::Start, name);
 }
 
-/// Tells of the end of the innermost section of this name that the thread has started.
+/// Tells a running experiment of the end of a section: the innermost section of this name that the
+/// thread has started.
 #[inline]
 pub fn end(name: &str) {
     tell(EventKind::End, name);
 }
 
-/// Tells of the start of a section, and of its end when the guard is dropped.
+/// Tells a running experiment of the start of a section, and of its end when
+/// the returned guard is dropped.
 ///
 /// ```
 /// let total = {
@@ -56,7 +61,7 @@ pub fn section(name: &str) -> SectionGuard<'_> {
     SectionGuard { name, on_this_thread: std::marker::PhantomData }
 }
 
-/// A section under way; see [`section`].
+/// A section under way, which ends when this guard is dropped; see [`section`].
 #[derive(Debug)]
 pub struct SectionGuard<'a> {
     name: &'a str,
@@ -95,7 +100,7 @@ mod linux {
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    /// The pipe to the experiment; `None` where there is none.
+    /// The pipe to the experiment; `None` if the environment names none, or if it cannot be opened.
     #[inline]
     pub(super) fn pipe() -> Option<&'static CallPipe> {
         static PIPE: OnceLock<Option<CallPipe>> = OnceLock::new();
@@ -108,13 +113,14 @@ mod linux {
         .as_ref()
     }
 
-    /// The first descriptor that is none of a standard stream.
+    /// The lowest descriptor that is not a standard stream.
     const STANDARD: i32 = 3;
 
-    /// The calls of a thread, with its number.
+    /// A thread that calls: its number, and the totals of its calls.
     #[derive(Clone, Copy)]
     struct Caller {
-        /// The process in which the number was read: that of a fork differs.
+        /// The process in which the thread's number was read: after a fork the number is another
+        /// one.
         process: u32,
         thread: u32,
         calls: CallTotals,
@@ -136,15 +142,16 @@ mod linux {
     pub(super) struct CallPipe {
         path: PathBuf,
         fifo: OwnedFd,
-        /// Device and number of the FIFO.
+        /// The device and inode numbers of the FIFO.
         opened: (u64, u64),
         lost: AtomicU32,
-        /// The FIFO opened again, once the program has closed the descriptor; `None` where that failed.
+        /// The FIFO opened again after the program closed the descriptor; `None` if opening it
+        /// again failed.
         again: OnceLock<Option<Box<CallPipe>>>,
     }
 
     impl CallPipe {
-        /// Opens a FIFO of this user that no other may write.
+        /// Opens a FIFO that belongs to this user and that no other user may write to.
         fn open(path: &Path) -> rustix::io::Result<Self> {
             let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOFOLLOW;
             // Opening anything else than a FIFO could have effects of its own.
@@ -174,7 +181,8 @@ mod linux {
             })
         }
 
-        /// The pipe that still has the FIFO at its descriptor; `None` without one.
+        /// The pipe with a descriptor that is still the FIFO: this pipe, or the one opened again.
+        /// `None` if neither is.
         fn open_one(&self) -> Option<&Self> {
             let mut pipe = self;
             loop {
@@ -188,7 +196,7 @@ mod linux {
             }
         }
 
-        /// Writes an event, if it fits.
+        /// Writes an event to the FIFO if there is room for it.
         pub(super) fn tell(&self, kind: EventKind, name: &[u8]) {
             CALLER.with(|caller| self.tell_of(caller, kind, name));
         }

@@ -1,4 +1,4 @@
-//! Calls from the program under test as events.
+//! The event source of calls in the program under test.
 
 use crate::event::{Closer, EventSource, PerfEvent, locked};
 use crate::wire::{LONGEST, LONGEST_NAME, WireEvent};
@@ -14,31 +14,34 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// The room of the FIFO, which is the most that a user may ask for.
+/// The capacity of the FIFO in bytes: the most that the kernel lets a user set.
 const PIPE_BYTES: usize = 1 << 20;
-/// How much is read at once.
+/// How many bytes are read from the FIFO at once.
 const READ_BYTES: usize = 1 << 16;
-/// The most counts of calls that are followed.
+/// The most counts of calls that the source follows. Each thread has a count in each library that
+/// calls.
 const MOST_COUNTS: usize = 4096;
 
-/// The names of calls: those that are events, and others that have come. Clones are of one source.
+/// The names of calls: the names that are events, and other names with which the program called.
+/// Clones share the names of one source.
 #[derive(Clone, Debug)]
 pub struct CallNames(Arc<Mutex<Names>>);
 
 #[derive(Debug, Default)]
 struct Names {
-    /// The names that are wanted, or have come where all are.
+    /// The names that are events. If all names are events, the names that the program has called
+    /// with.
     wanted: HashSet<Arc<str>>,
     all: bool,
-    /// How often each other name has come.
+    /// How often the program called with each name that is not an event.
     others: BTreeMap<Arc<str>, u64>,
 }
 
 impl CallNames {
-    /// Makes the calls of a name events from now on; `*` those of every name.
+    /// Makes the calls with this name events from now on; with `*`, the calls with any name.
     ///
     /// # Errors
-    /// An empty name, or one of more than 96 bytes; a name beyond [`MOST_EVENT_NAMES`].
+    /// An empty name; a name of more than 96 bytes; more names than [`MOST_EVENT_NAMES`].
     pub fn want(&self, name: &str) -> io::Result<()> {
         if name.is_empty() || name.len() > LONGEST_NAME {
             let what =
@@ -60,7 +63,8 @@ impl CallNames {
         Ok(())
     }
 
-    /// The names that are events, or have been where all are.
+    /// The names that are events. If all names are events, the names that the program has called
+    /// with.
     #[must_use]
     pub fn wanted(&self) -> Vec<Arc<str>> {
         let mut wanted: Vec<Arc<str>> = locked(&self.0).wanted.iter().cloned().collect();
@@ -68,13 +72,15 @@ impl CallNames {
         wanted
     }
 
-    /// The names of calls that are not events, of up to [`MOST_EVENT_NAMES`], and how often they came.
+    /// The names of calls that are not events, at most [`MOST_EVENT_NAMES`] of them, each with the
+    /// number of its calls.
     #[must_use]
     pub fn others(&self) -> Vec<(Arc<str>, u64)> {
         locked(&self.0).others.iter().map(|(name, count)| (Arc::clone(name), *count)).collect()
     }
 
-    /// The shared name of a call that is an event; `Err` where there are too many names.
+    /// The shared text of a call's name; `None` if calls with this name are not events, and `Err`
+    /// if there are already too many names.
     fn of(&self, name: &str) -> Result<Option<Arc<str>>, ()> {
         let mut names = locked(&self.0);
         if let Some(name) = names.wanted.get(name) {
@@ -97,40 +103,43 @@ impl CallNames {
     }
 }
 
-/// What is not known of a program that ended before it could tell of its losses.
+/// The warning for a program that ended before it could tell how many calls were lost.
 const NO_ROOM: &str = "the program called faster than its calls were measured until it ended; some of its \
                        last calls may be lost";
 
 /// The event source of calls: a FIFO, which the program under test opens by the path in the
 /// environment variable [`CALLS_VARIABLE`](crate::CALLS_VARIABLE).
 ///
-/// Only processes of the same user can call. The events come from outside: what is not an event ends
-/// the source with an error, and a name that was not asked for is passed over.
+/// Only processes of the same user can call. The source trusts none of the bytes that it reads:
+/// bytes that are not an event end the source with an error. Calls with a name that was not asked
+/// for are no events.
 #[derive(Debug)]
 pub struct Calls {
     path: PathBuf,
     fifo: Arc<OwnedFd>,
-    /// With so many bytes in it the FIFO may have no room for an event.
+    /// The number of bytes in the FIFO from which it may have no room for another event.
     full_bytes: u64,
     closed: Arc<AtomicBool>,
     names: CallNames,
     buffer: Box<[u8]>,
-    /// The part of the buffer that is not used yet.
+    /// The range of the buffer that holds bytes not yet decoded.
     unread: (usize, usize),
     missed: u64,
     gap: u64,
-    /// The number of the next call of each thread's count.
+    /// The number that the next call of each count must have, by process, thread and count.
     counts: HashMap<(u32, u32, u64), u64>,
-    /// How much may still be read after the source was closed: a program that goes on to call does not
-    /// keep it open.
+    /// How many bytes may still be read after the source was closed. The limit lets the source end
+    /// although the program goes on calling.
     rest: usize,
-    /// When the FIFO was last seen full, until an event from later is read: it tells what was lost.
+    /// The time at which the FIFO was last seen full; `None` once a later event was read, since
+    /// that event tells how many calls were lost.
     full: Option<u64>,
 }
 
 impl Calls {
-    /// Makes the FIFO at a path where nothing is, in a folder of this user's. With the name `*` all
-    /// calls are events, of up to [`MOST_EVENT_NAMES`] names; those of further ones are counted as missed.
+    /// Makes the FIFO at a path where no file exists yet, in a folder of this user. The calls with
+    /// the given names are events. With the name `*` all calls are events, up to
+    /// [`MOST_EVENT_NAMES`] names; calls with further names are counted as missed.
     ///
     /// # Errors
     /// A name of more than 96 bytes, or too many names; where the FIFO cannot be made.
@@ -163,13 +172,13 @@ impl Calls {
         })
     }
 
-    /// The names of this source's calls.
+    /// The names of this source's calls, which may be changed while the source is at work.
     #[must_use]
     pub fn names(&self) -> CallNames {
         self.names.clone()
     }
 
-    /// The next event that is there already.
+    /// The next event that can be read without waiting; `None` if there is none.
     fn next(&mut self) -> io::Result<Option<PerfEvent>> {
         loop {
             let (begin, end) = self.unread;
@@ -221,7 +230,7 @@ impl Calls {
         }
     }
 
-    /// Reads what is in the FIFO; returns how many bytes.
+    /// Reads the bytes that are in the FIFO; returns how many were read.
     fn fill(&mut self) -> io::Result<usize> {
         let (begin, end) = self.unread;
         // The beginning of an event that was cut by the end of the buffer.

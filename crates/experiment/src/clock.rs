@@ -1,13 +1,14 @@
 //! The clock of events.
 
-/// Nanoseconds of `CLOCK_MONOTONIC`, which all processes of the machine share.
+/// The time now, in nanoseconds of `CLOCK_MONOTONIC`, which all processes of
+/// the machine share.
 #[cfg(target_os = "linux")]
 pub(crate) fn now() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     crate::wire::nanos(time)
 }
 
-/// Nanoseconds since the first call in this process.
+/// The time now, in nanoseconds since the first call in this process.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn now() -> u64 {
     use std::sync::OnceLock;

@@ -1,4 +1,4 @@
-//! Where records go.
+//! Deliveries: the places to which an experiment's records go.
 
 use crate::record::{EventRecord, RecordBatch};
 use crate::run::ExperimentEnd;
@@ -7,19 +7,21 @@ use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 use std::sync::mpsc::{SyncSender, TrySendError};
 
-/// Takes the records of an experiment, on a thread of its own.
+/// A place to which the records of an experiment go. Its methods run on the thread that delivers,
+/// not on a thread that measures.
 ///
-/// Closures that take a batch are deliveries, and so is the sending side of a bounded channel, which
-/// never waits for its receiver.
+/// Closures that take a batch are deliveries, and so is the sending side of a bounded channel,
+/// which never waits for its receiver.
 pub trait Delivery: Send {
-    /// Takes records, and the sections that end with them. Returns the number of records that it had
-    /// no room for.
+    /// Takes a batch of records, and the sections that end with them. Returns the number of records
+    /// for which the delivery had no room.
     ///
     /// # Errors
-    /// Where it cannot go on. It gets no more, and the end of the experiment names the error.
+    /// Where the delivery cannot go on. It gets no more records, and the end of the experiment
+    /// names the error.
     fn deliver(&mut self, batch: &RecordBatch<'_>, sections: &[Section]) -> io::Result<u64>;
 
-    /// Takes the end of the experiment.
+    /// Takes the result of the experiment, after the last records.
     ///
     /// # Errors
     /// As [`deliver`](Self::deliver).
@@ -52,27 +54,29 @@ impl Delivery for SyncSender<EventRecord> {
     }
 }
 
-/// Writes JSON lines to a file or socket, each batch at once, so that everything delivered is
-/// readable whatever happens next. `docs/manual/experiments.md` describes the lines.
+/// A delivery that writes JSON lines to a file or socket. It writes each batch at once, so that
+/// every delivered record is readable even if the program ends abruptly.
+/// `docs/manual/experiments.md` describes the lines.
 #[derive(Debug)]
 pub struct JsonLines<W> {
     out: W,
     text: Vec<u8>,
-    /// The event sources of the sensors that were written.
+    /// The names of the event sources for which the line with the sensors was written.
     known: Vec<String>,
 }
 
 impl<W: Write + Send> JsonLines<W> {
-    /// Lines with times since the beginning of the experiment, which are the same in each of its deliveries.
+    /// Writes lines to `out`, with times since the beginning of the experiment: the same in each of
+    /// its deliveries.
     pub fn new(out: W) -> Self {
         Self { out, text: Vec::new(), known: Vec::new() }
     }
 
-    /// Writes a line of the caller's, such as what the experiment is about. Records have the `kind`s
-    /// `source`, `record`, `section` and `end`.
+    /// Writes a line that the caller made, such as a description of the experiment. Records have
+    /// the `kind`s `source`, `record`, `section` and `end`.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// Where the line cannot be written.
     pub fn line(&mut self, line: &Value) -> io::Result<()> {
         self.push(line)?;
         self.write()
@@ -92,12 +96,13 @@ impl<W: Write + Send> JsonLines<W> {
 }
 
 impl JsonLines<Vec<u8>> {
-    /// Takes the lines that were written out of memory.
+    /// Removes the lines that were written to memory, and returns them.
     pub(crate) fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.out)
     }
 
-    /// Writes the sensors of each source again.
+    /// Forgets which lines with sensors were written: the next records of each source have their
+    /// sensors written before them again.
     pub(crate) fn forget(&mut self) {
         self.known.clear();
     }

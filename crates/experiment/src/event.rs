@@ -1,37 +1,40 @@
-//! Events and where they come from.
+//! Performance events, and the event sources that they come from.
 
 use crate::clock;
 use crate::{CallTotals, EventKind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A point in the life of a program at which it is measured.
+/// A performance event: a point in the life of a program at which it is measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PerfEvent {
-    /// Its name. Cloning it allocates nothing.
+    /// The event's name. Cloning it allocates nothing.
     pub name: Arc<str>,
-    /// Whether it is a point, or the start or end of a section.
+    /// Whether the event is a point, or the start or end of a section.
     pub kind: EventKind,
-    /// When it was, in nanoseconds of the machine's monotonic clock (`CLOCK_MONOTONIC` on
-    /// Linux).
+    /// When the event happened, in nanoseconds of the machine's monotonic clock (`CLOCK_MONOTONIC`
+    /// on Linux).
     pub time: u64,
-    /// The process and thread in which it was; 0 where it belongs to none.
+    /// The number of the process in which the event happened; 0 for an event without a process.
     pub process: u32,
-    /// The thread.
+    /// The number of the thread in which the event happened; 0 for an event without a thread.
     pub thread: u32,
-    /// Processor time of the thread at the event, in nanoseconds, where the thread itself told it.
+    /// Processor time that the thread had used at the event, in nanoseconds; `None` unless the
+    /// thread itself reported the event.
     pub thread_time: Option<u64>,
-    /// The calls of the thread before this one, where the thread itself told them.
+    /// The totals of the thread's calls before this event; `None` unless the thread itself reported
+    /// the event.
     pub calls: Option<CallTotals>,
-    /// A number that grows with each start or end of this name that may have been missed, left out or lost before this
-    /// event. Between a start and an end with different numbers there may be others, so they are no section. An event
-    /// source counts what it missed; the binding adds the rest.
+    /// A number that grows with each start or end of this name that was lost, missed or left out
+    /// before this event, or may have been. If a start and an end have different numbers, other
+    /// starts and ends may lie between them, and the two make no section. An event source counts
+    /// the events that it missed; the binding adds the events that it left out.
     pub gap: u64,
 }
 
 impl PerfEvent {
-    /// A point of this moment, in no process. Fields set more.
+    /// A point at the present time, without a process. Set the fields for any other event.
     #[must_use]
     pub fn now(name: &Arc<str>) -> Self {
         Self {
@@ -47,19 +50,20 @@ impl PerfEvent {
     }
 }
 
-/// Ends the waiting of an [`EventSource`], from any thread.
+/// A function that closes an [`EventSource`] from any thread, which ends the waiting for its
+/// events.
 pub type Closer = Box<dyn Fn() + Send + Sync>;
 
-/// Tells of events.
+/// A source of performance events, which a binding waits for.
 pub trait EventSource: Send {
-    /// The text by which it is listed: `interval 10ms`.
+    /// The text by which the source is listed: `interval 10ms`.
     fn name(&self) -> &str;
 
-    /// Waits for the next event, for as long as it takes; `None` when there are no more, or the
-    /// source was closed and has told of what happened before.
+    /// Waits for the next event, without a limit of time. `None` when there are no more events, or
+    /// after the source was closed and has returned the events from before then.
     ///
     /// # Errors
-    /// Where the source fails. It is not waited for again.
+    /// Where the source fails. The caller does not wait for the source again.
     fn wait(&mut self) -> std::io::Result<Option<PerfEvent>>;
 
     /// A function that closes the source.
@@ -69,20 +73,20 @@ pub trait EventSource: Send {
     /// another [`gap`](PerfEvent::gap).
     fn missed(&self) -> u64;
 
-    /// The names of events of which it tells starts alone, or ends alone: they make no sections, and none lacks its
-    /// other half.
+    /// The names of events of which the source has only starts or only ends. They make no sections,
+    /// and are not counted as starts without an end or ends without a start.
     fn halves(&self) -> Vec<Arc<str>> {
         Vec::new()
     }
 
-    /// The distance of its events, if a clock decides when they are.
+    /// The time between two events, if a clock decides when they happen; `None` otherwise.
     fn interval(&self) -> Option<Duration> {
         None
     }
 }
 
-/// An event at equal distances of time. Where the measuring takes longer than the interval, the
-/// events meanwhile are missed, and counted.
+/// The event source of events at equal distances of time. Events that are due while a measurement
+/// takes longer than the interval are missed, and counted as such.
 #[derive(Debug)]
 pub struct Interval {
     name: Arc<str>,
@@ -93,15 +97,16 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Events `every` so much time, of at least a microsecond.
+    /// Events with this name, one each time that `every` has passed; a shorter time than a
+    /// microsecond is a microsecond.
     #[must_use]
     pub fn new(name: &str, every: Duration) -> Self {
         let every = u64::try_from(every.as_nanos()).unwrap_or(u64::MAX).max(1000);
         Self { name: name.into(), every, due: 0, missed: 0, closed: Arc::default() }
     }
 
-    /// Counts from this time on, on the clock of [`PerfEvent::time`], instead of from its first wait: events that are due
-    /// by then are missed, and counted.
+    /// Counts the intervals from `time`, on the clock of [`PerfEvent::time`], instead of from the
+    /// first wait. Events that are due before the first wait are missed, and counted as such.
     #[must_use]
     pub fn since(self, time: u64) -> Self {
         Self { due: time, ..self }

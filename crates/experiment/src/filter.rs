@@ -34,11 +34,11 @@ pub struct EventFilter {
     rules: Vec<Rule>,
 }
 
-/// The terms for the events of one name, or of all.
+/// The terms that decide about the events of one name and kind, or of all events.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Rule {
     name: Option<Arc<str>>,
-    /// The kind of events; `None` for all.
+    /// The kind of events that the rule is for; `None` for all kinds.
     kind: Option<EventKind>,
     terms: Vec<Term>,
 }
@@ -47,7 +47,7 @@ struct Rule {
 enum Term {
     Process(Comparison, f64),
     Thread(Comparison, f64),
-    /// The pattern, and whether the name is to match it.
+    /// A pattern for the event's name, and whether the name must match it (`true`) or must not.
     Name(String, bool),
     Kind(EventKind, bool),
     Seconds(Comparison, f64),
@@ -66,7 +66,7 @@ enum Comparison {
 }
 
 impl Comparison {
-    /// The signs, of which longer ones are looked for first.
+    /// The signs of comparison. A sign that begins with another sign is listed before it.
     const SIGNS: [(&str, Self); 7] = [
         ("<=", Self::LessOrEqual),
         (">=", Self::GreaterOrEqual),
@@ -89,7 +89,7 @@ impl Comparison {
     }
 }
 
-/// Why a text is no filter.
+/// The error of a text that is not a filter, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadFilter(String);
 
@@ -124,7 +124,7 @@ impl FromStr for EventFilter {
     }
 }
 
-/// The first term of a text, and what is behind it.
+/// Reads the first term of a text; returns the term and the text behind it.
 fn term(text: &str) -> Result<(Term, &str), BadFilter> {
     let (field, is_quoted, rest) = word(text)?;
     let rest = rest.trim_start();
@@ -179,8 +179,8 @@ fn term(text: &str) -> Result<(Term, &str), BadFilter> {
     Ok((term, behind))
 }
 
-/// The first word of a text without its quotes, whether it has some, and what is behind it. Without quotes it
-/// ends at a space or a sign of comparison.
+/// Reads the first word of a text; returns the word without quotes, whether it had quotes, and the
+/// text behind it. A word without quotes ends at a space or a sign of comparison.
 fn word(text: &str) -> Result<(&str, bool, &str), BadFilter> {
     if let Some(quote) = text.chars().next().filter(|first| ['\'', '"'].contains(first)) {
         let inside = text.get(1..).unwrap_or_default();
@@ -197,7 +197,7 @@ fn word(text: &str) -> Result<(&str, bool, &str), BadFilter> {
 }
 
 impl EventFilter {
-    /// The same filter for the events of one name; those of other names are recorded.
+    /// The same filter, limited to the events of one name; events of other names are all recorded.
     #[must_use]
     pub fn of_name(mut self, name: &str) -> Self {
         let name: Arc<str> = name.into();
@@ -211,7 +211,7 @@ impl EventFilter {
         self
     }
 
-    /// The same filter for the events of one kind; those of other kinds are recorded.
+    /// The same filter, limited to the events of one kind; events of other kinds are all recorded.
     #[must_use]
     pub fn of_kind(mut self, kind: EventKind) -> Self {
         for rule in &mut self.rules {
@@ -220,14 +220,16 @@ impl EventFilter {
         self
     }
 
-    /// A filter that decides the events of each name and kind by the first filter that is for them.
+    /// A filter that decides with `self` about the events that `self` is for by name and kind, and
+    /// with `other` about all other events.
     #[must_use]
     pub fn or_else(mut self, other: Self) -> Self {
         self.rules.extend(other.rules);
         self
     }
 
-    /// A filter that lets through what both let through. The other one must be for all names.
+    /// A filter that lets through the events that both filters let through. `other` must be a
+    /// filter for all names.
     #[must_use]
     pub fn and(mut self, other: &Self) -> Self {
         if self.rules.is_empty() {
@@ -239,7 +241,8 @@ impl EventFilter {
         self
     }
 
-    /// The filter with the places of its sensors.
+    /// The filter, prepared for records with these columns: each sensor of the filter is found
+    /// among them.
     pub(crate) fn bound(self, columns: &[RecordColumn]) -> Result<BoundFilter, BadFilter> {
         let mut rules = Vec::new();
         for Rule { name, kind, terms } in self.rules {
@@ -255,7 +258,8 @@ impl EventFilter {
     }
 }
 
-/// The column that a text names: by the sensor's full name, or without its source, instance or group.
+/// The index of the column that a text names: by the sensor's full name, or without its source,
+/// instance or group.
 fn place(columns: &[RecordColumn], text: &str) -> Result<usize, BadFilter> {
     let is_it = |name: &SensorName| {
         let short = format!("{}/{}", name.group(), name.sensor());
@@ -278,17 +282,17 @@ fn place(columns: &[RecordColumn], text: &str) -> Result<usize, BadFilter> {
     }
 }
 
-/// Whether an event is wanted.
+/// A filter's decision about an event before its sensors are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
     Now,
-    /// Others like it are.
+    /// The event is left out, but other events of its name, kind and thread may be recorded.
     NotNow,
-    /// It is not, and none of its name, kind and thread is.
+    /// The event is left out, and so is every event of its name, kind and thread.
     Never,
 }
 
-/// A filter at work. Deciding allocates nothing.
+/// A filter prepared for the columns of a binding. Deciding allocates nothing.
 #[derive(Debug)]
 pub(crate) struct BoundFilter {
     rules: Vec<BoundRule>,
@@ -299,9 +303,9 @@ struct BoundRule {
     name: Option<Arc<str>>,
     kind: Option<EventKind>,
     terms: Vec<Term>,
-    /// The column of each sensor, and what it is compared with.
+    /// The index of each sensor's column, the comparison, and the number to compare with.
     sensors: Vec<(usize, Comparison, f64)>,
-    /// The events that the terms before the sample let through.
+    /// The number of events that the terms before the sample have let through.
     passed: u64,
 }
 
@@ -316,7 +320,7 @@ impl BoundFilter {
         self.rules.iter_mut().find(|rule| rule.is_for(name, kind))
     }
 
-    /// Whether an event is to be measured.
+    /// Decides whether an event is to be measured.
     pub(crate) fn wants(&mut self, event: &PerfEvent) -> Choice {
         let Some(rule) = self.rule(&event.name, event.kind) else { return Choice::Now };
         let holds = rule.terms.iter().all(|term| match term {
@@ -338,8 +342,8 @@ impl BoundFilter {
         if is_due { Choice::Now } else { Choice::NotNow }
     }
 
-    /// Whether an event with these readings is to be recorded. A sensor without a value compares with
-    /// nothing.
+    /// Whether an event with these readings is to be recorded. A comparison with a sensor without a
+    /// value is false.
     pub(crate) fn wants_readings(&mut self, event: &PerfEvent, readings: &Readings) -> bool {
         let Some(rule) = self.rule(&event.name, event.kind) else { return true };
         rule.sensors.iter().all(|(place, comparison, limit)| {

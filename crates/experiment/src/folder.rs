@@ -8,20 +8,20 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::os::unix::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-/// What a folder may hold.
+/// The name of the FIFO for calls in the folder.
 const CALLS: &str = "calls";
 const MANAGE: &str = "manage";
 const START: &str = "start";
-/// Locked as long as the experiment runs.
+/// The name of the file that stays locked as long as the experiment runs.
 const LOCK: &str = "lock";
 /// The beginning of a folder's name; the process ID follows.
 const NAME: &str = "experiment-";
 
-/// A folder of this process's experiment, which only its user can enter. It is removed when it is
-/// dropped; what a process that was killed has left is removed by the next experiment.
+/// The folder of this process's experiment, which only its user can enter. Dropping this value
+/// removes the folder. The next experiment removes the folder of a process that was killed.
 ///
-/// It lies in the folder `perfhive` of `XDG_RUNTIME_DIR`, or, where that is no folder of this user's, in `perfhive-UID` of
-/// the folder for temporary files.
+/// It lies in the folder `perfhive` of `XDG_RUNTIME_DIR`, or, where `XDG_RUNTIME_DIR` is not a
+/// folder of this user, in `perfhive-UID` of the folder for temporary files.
 #[derive(Debug)]
 pub struct ExperimentFolder {
     path: PathBuf,
@@ -29,11 +29,11 @@ pub struct ExperimentFolder {
 }
 
 impl ExperimentFolder {
-    /// Makes the folder.
+    /// Makes the folder of this process.
     ///
     /// # Errors
-    /// Where it cannot be made, another user could enter the folder around it, or this process has
-    /// one already.
+    /// Where the folder cannot be made, where another user could enter the folder around it, or
+    /// where this process already has such a folder.
     pub fn create() -> io::Result<Self> {
         let around = make_around()?;
         remove_abandoned(&around);
@@ -55,22 +55,20 @@ impl ExperimentFolder {
         self.path.join(CALLS)
     }
 
-    /// The path for a socket on which the program under test waits for its start.
+    /// The path for the socket on which the program under test waits until it may start.
     #[must_use]
     pub fn start(&self) -> PathBuf {
         self.path.join(START)
     }
 
-    /// The path for the socket of management.
+    /// The path for the socket on which the experiment is managed.
     #[must_use]
     pub fn manage(&self) -> PathBuf {
         self.path.join(MANAGE)
     }
 
-    /// The socket of management of another process's experiment, whether there is one or not.
-    ///
-    /// # Errors
-    /// Where the process has no folder.
+    /// The path of the socket on which another process's experiment is managed. The socket itself
+    /// may be missing.
     pub fn manage_of(process: u32) -> io::Result<PathBuf> {
         let name = format!("{NAME}{process}");
         let folders = arounds().into_iter().filter(|around| check_private(around).is_ok());
@@ -81,10 +79,11 @@ impl ExperimentFolder {
         })
     }
 
-    /// The processes of this user with experiments under way, in order.
+    /// The numbers of this user's processes with experiments under way, in ascending order.
     ///
     /// # Errors
-    /// Where a folder around them cannot be read, or another user could enter it. One that is missing has none.
+    /// Where no folder has experiments, and a folder around them cannot be read or another user could
+    /// enter it. A missing folder is not an error: it has no experiments.
     pub fn running() -> io::Result<Vec<u32>> {
         let (mut entries, mut failed) = (Vec::new(), None);
         for around in arounds() {
@@ -115,8 +114,8 @@ impl Drop for ExperimentFolder {
     }
 }
 
-/// The folders that may be around those of experiments, the best one first. A session has `XDG_RUNTIME_DIR`, and a job of
-/// the same user may have none.
+/// The folders in which experiments may have their folders, the preferred one first. There are
+/// several: a login session has `XDG_RUNTIME_DIR`, and a job of the same user may lack it.
 fn arounds() -> Vec<PathBuf> {
     let set = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let is_own = |path: &PathBuf| {
@@ -128,7 +127,8 @@ fn arounds() -> Vec<PathBuf> {
     runtime.into_iter().chain([temporary]).collect()
 }
 
-/// Makes the folder around those of experiments, or finds it: that of the session if that can be.
+/// Makes or finds the folder in which experiments have their folders: the preferred one of
+/// [`arounds`] that can be made.
 fn make_around() -> io::Result<PathBuf> {
     let mut failed = io::Error::from(io::ErrorKind::NotFound);
     for around in arounds() {
@@ -175,7 +175,8 @@ fn remove_abandoned(around: &Path) {
     }
 }
 
-/// Removes a folder with what it may hold, and nothing else.
+/// Removes a folder with the files that an experiment makes in it. A folder with any other file
+/// stays.
 fn remove(path: &Path) {
     for name in [CALLS, START, MANAGE, LOCK] {
         let _ = std::fs::remove_file(path.join(name));

@@ -115,23 +115,25 @@ pub use threads::Threads;
 pub use threshold::ThresholdCrossing;
 pub use told::{CallTotals, EventKind};
 
-/// What both sides know of events.
+/// The form of an event, which the program under test and the experiment share.
 mod told {
-    /// The calls of a thread so far and what they cost it, as the thread itself has measured.
+    /// The totals of a thread's calls: their number and their cost, as the thread itself has
+    /// measured.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct CallTotals {
-        /// How many there were.
+        /// The number of calls.
         pub count: u64,
-        /// Nanoseconds from the beginning of each call to its end.
+        /// The sum of the times from the beginning to the end of each call, in nanoseconds.
         pub time: u64,
-        /// Nanoseconds of the thread's processor time in them.
+        /// The processor time that the thread used in the calls, in nanoseconds.
         pub thread_time: u64,
-        /// Which count this is: a thread has one in each library that calls.
+        /// The number of the count that these totals belong to: a thread has a count in each
+        /// library that calls.
         pub(crate) counter: u64,
     }
 
-    /// What an event is.
+    /// The kind of an event: a point, or the start or end of a section.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     #[non_exhaustive]
     pub enum EventKind {
@@ -145,7 +147,7 @@ mod told {
     }
 
     impl EventKind {
-        /// The word for it in records: `point`, `start`, `end`.
+        /// The word for the kind in records: `point`, `start`, `end`.
         #[must_use]
         pub fn code(self) -> &'static str {
             match self {

@@ -37,27 +37,27 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The longest request and the longest answer, and the longest line of `fetch`.
+/// The greatest length in bytes of a request, of an answer, and of a line of `fetch`.
 const LONGEST_REQUEST: usize = 64 << 10;
 const LONGEST_ANSWER: usize = 4 << 20;
-/// The time for a request, or for an answer.
+/// The time within which a whole request must be read, or a whole answer written.
 const DEADLINE: Duration = Duration::from_secs(5);
 /// How long the end of the experiment waits for clients that fetch its last records.
 const LAST: Duration = Duration::from_secs(1);
 /// The number of connections that are served at once.
 const CONNECTIONS: usize = 8;
-/// The records that wait for a client of `fetch`, in bytes.
+/// The most bytes of records that wait for one client of `fetch`.
 const WAITING: usize = 16 << 20;
 
-/// A request for another binding.
+/// A request to make another binding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BindRequest {
-    /// The event: `interval 10ms`, `call checkout`.
+    /// The text of the event source: `interval 10ms`, `call checkout`.
     pub event: String,
-    /// The sensors.
+    /// The names of the sensors to read at each event.
     pub sensors: Vec<String>,
-    /// Which of its events are recorded; all without.
+    /// The text of the filter for the binding's events; `None` to record all events.
     pub filter: Option<String>,
 }
 
@@ -65,19 +65,20 @@ type Bind = dyn FnMut(BindRequest) -> io::Result<Option<String>> + Send;
 type Find = dyn FnMut(Option<&str>) -> io::Result<Value> + Send;
 type About = dyn Fn() -> Value + Send + Sync;
 
-/// What all connections share.
+/// The state that all connections share.
 struct Served {
     handle: ExperimentHandle,
     about: Box<About>,
     bind: Mutex<Box<Bind>>,
     sensors: Mutex<Box<Find>>,
     connections: AtomicUsize,
-    /// How many of them fetch records.
+    /// The number of connections that fetch records.
     fetching: AtomicUsize,
     end: AtomicBool,
 }
 
-/// Lets other processes of this user manage an experiment, until it is dropped.
+/// Lets other processes of this user manage an experiment. Management ends when this value is
+/// dropped.
 pub struct ExperimentManager {
     path: PathBuf,
     served: Arc<Served>,
@@ -85,11 +86,12 @@ pub struct ExperimentManager {
 }
 
 impl ExperimentManager {
-    /// Listens at a path where nothing is, in a folder of this user's. `about` describes the experiment,
-    /// in an object; `bind` makes another binding of it, and returns
-    /// what there is to know of it, for people; `sensors` answers which sensors there are, with a text in
-    /// their names. Their errors reach the other side: [`io::ErrorKind::NotFound`] and [`io::ErrorKind::InvalidInput`] as such, and
-    /// any other as [`io::ErrorKind::Other`].
+    /// Listens at a path where no file exists yet, in a folder of this user. `about` returns a JSON
+    /// object that describes the experiment. `bind` makes another binding, and returns a note about
+    /// it for people, if there is one. `sensors` returns the sensors that can be bound, only those
+    /// with a given text in their names if there is one. Their errors reach the other side:
+    /// [`io::ErrorKind::NotFound`] and [`io::ErrorKind::InvalidInput`] as such, and any other as
+    /// [`io::ErrorKind::Other`].
     ///
     /// # Errors
     /// Where the socket cannot be made.
@@ -168,7 +170,7 @@ fn accept(listener: &UnixListener, served: &Arc<Served>) {
     }
 }
 
-/// Connects without waiting: a process that accepts nothing holds nothing up.
+/// Connects without waiting: a process that does not accept connections causes no delay.
 pub(crate) fn connect(path: &Path) -> io::Result<UnixStream> {
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -179,7 +181,7 @@ pub(crate) fn connect(path: &Path) -> io::Result<UnixStream> {
     Ok(stream)
 }
 
-/// The process at the other end, if it belongs to this user or to root.
+/// The number of the process at the other end; `None` unless it belongs to this user or to root.
 fn user_of(stream: &UnixStream) -> Option<u32> {
     let peer = rustix::net::sockopt::socket_peercred(stream).ok()?;
     let trusted = peer.uid == geteuid() || peer.uid.is_root();
@@ -247,7 +249,7 @@ enum Request {
     Fetch {},
 }
 
-/// A value that may be `null`, and not left out.
+/// Reads a value that may be `null` but must not be missing.
 fn present<'a, D: Deserializer<'a>>(value: D) -> Result<Option<u64>, D::Error> {
     Option::deserialize(value)
 }
@@ -313,7 +315,7 @@ impl Served {
     }
 }
 
-/// The answer of a request that changed so many bindings.
+/// The answer to a request that changed `count` bindings.
 fn changed(count: usize, source: Option<&str>) -> io::Result<Value> {
     match (count, source) {
         (0, Some(source)) => {
@@ -342,7 +344,7 @@ fn answer(stream: &mut UnixStream, value: &Value) -> io::Result<()> {
     write_all(stream, text.as_bytes())
 }
 
-/// Writes within the deadline as a whole: a peer that takes a byte now and then holds nothing up.
+/// Writes all bytes within one deadline. A peer that takes a byte now and then cannot extend it.
 fn write_all(stream: &mut UnixStream, mut bytes: &[u8]) -> io::Result<()> {
     let until = Instant::now() + DEADLINE;
     while !bytes.is_empty() {
@@ -360,7 +362,7 @@ fn write_all(stream: &mut UnixStream, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Hands out the records from now on, until the experiment ends or the client has enough.
+/// Sends the records from now on, until the experiment ends or the client closes the connection.
 fn fetch(stream: &mut UnixStream, served: &Served) -> io::Result<()> {
     let (sender, receiver): (_, Receiver<Vec<u8>>) = sync_channel(1024);
     let waiting = Arc::new(AtomicUsize::new(0));
@@ -379,7 +381,8 @@ fn fetch(stream: &mut UnixStream, served: &Served) -> io::Result<()> {
     }
 }
 
-/// The lines that wait for a client. Writing fails where they are too many, which ends the delivery.
+/// The lines that wait for a client. If too many bytes wait, writing fails, which ends the delivery
+/// to this client.
 struct Queue {
     sender: SyncSender<Vec<u8>>,
     waiting: Arc<AtomicUsize>,
@@ -399,7 +402,7 @@ impl Write for Queue {
     }
 }
 
-/// The lines that came over a connection.
+/// The bytes that came over a connection, to be read as lines.
 #[derive(Default)]
 struct Lines {
     read: Vec<u8>,
@@ -450,7 +453,7 @@ impl Lines {
     }
 }
 
-/// An experiment of another process, which this one manages.
+/// A connection to an experiment of another process, through which this process manages it.
 pub struct ManagedExperiment {
     stream: UnixStream,
     lines: Lines,
@@ -459,11 +462,12 @@ pub struct ManagedExperiment {
 }
 
 impl ManagedExperiment {
-    /// Connects to the socket of an experiment's process, which has so much time for each answer as a
-    /// whole. An experiment that answers `fetch` has a line each second at least.
+    /// Connects to the socket of the experiment of a process. `patience` is the time for each whole
+    /// answer. An experiment that answers `fetch` sends a line each second at least.
     ///
     /// # Errors
-    /// Where nothing listens there; where it is another process, or one of another user.
+    /// Where no process listens at the path, or the listener is another process or belongs to
+    /// another user.
     pub fn connect(path: &Path, process: u32, patience: Duration) -> io::Result<Self> {
         let stream = connect(path)?;
         if user_of(&stream) != Some(process) {
@@ -474,17 +478,18 @@ impl ManagedExperiment {
         Ok(Self { stream, lines: Lines::default(), process, patience })
     }
 
-    /// The process.
+    /// The number of the process with the experiment.
     #[must_use]
     pub fn process(&self) -> u32 {
         self.process
     }
 
-    /// Asks one of the requests of the module's table but `fetch`.
+    /// Sends one of the requests of the module's table, except `fetch`, and returns the answer.
     ///
     /// # Errors
-    /// No answer in time, one that is no object, or an error that the experiment answers ([`io::ErrorKind::NotFound`],
-    /// [`io::ErrorKind::InvalidInput`], [`io::ErrorKind::Other`]).
+    /// No answer in time, an answer that is not a JSON object, or an error that the experiment
+    /// answers ([`io::ErrorKind::NotFound`], [`io::ErrorKind::InvalidInput`],
+    /// [`io::ErrorKind::Other`]).
     pub fn ask(&mut self, request: &Value) -> io::Result<Value> {
         self.request(request)?;
         match self.line()? {
@@ -502,7 +507,7 @@ impl ManagedExperiment {
         }
     }
 
-    /// Asks for records from now on, which [`next_line`](Self::next_line) returns.
+    /// Asks for the records from now on, which [`next_line`](Self::next_line) then returns.
     ///
     /// # Errors
     /// Where the request cannot be written.

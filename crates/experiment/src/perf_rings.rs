@@ -26,17 +26,18 @@ use tears::{Span, Tears, united};
 const MOST_WAITING: usize = 1 << 16;
 /// The fewest records of a ring that a round reads.
 const LEAST: usize = 16;
-/// The room of the rings of probes of a processor. The kernel lets a user have 516 KiB for each processor.
+/// The size in bytes of all rings of probes of one processor. The kernel lets a user have 516 KiB
+/// for each processor.
 const PROBE_BYTES: usize = 384 << 10;
-/// The most that one of them takes: 8,192 events.
+/// The greatest size in bytes of one probe's ring: 8,192 events.
 const MOST_BYTES: usize = 256 << 10;
-/// The room of a ring that tells of threads: more than 1,000 of them.
+/// The size in bytes of a ring that tells of threads: more than 1,000 of them.
 const THREAD_BYTES: usize = 64 << 10;
-/// A ring with no more room than this may have lost a record.
+/// The free space in bytes at or below which a ring may have lost a record.
 const FULL: usize = 128;
 /// The length of a record's header.
 const HEADER: usize = 8;
-/// The longest record that is read, without its header: that of a name.
+/// The length of the longest record that is read, without its header: a record of a name.
 const RECORD_BYTES: usize = 40;
 
 const PROCESSORS: &str = "/sys/devices/system/cpu/online";
@@ -48,16 +49,16 @@ pub(crate) enum PerfTold {
     Fork,
     /// A process became another program.
     Exec,
-    /// A probe was met; which one.
+    /// A probe was met; the field is the probe's number.
     Hit(usize),
     /// A thread ends.
     Exit,
 }
 
-/// A record.
+/// A record of a perf event of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PerfRecord {
-    /// `CLOCK_MONOTONIC` in ns.
+    /// The time of the record, in nanoseconds of `CLOCK_MONOTONIC`.
     pub(crate) time: u64,
     pub(crate) told: PerfTold,
     pub(crate) process: u32,
@@ -70,15 +71,16 @@ pub(crate) struct PerfPlace<'a> {
     /// The number of the kernel's event source of probes.
     pub(crate) source: u32,
     pub(crate) path: &'a CStr,
-    /// Where the instruction is in the file.
+    /// The offset of the probed instruction in the file, in bytes.
     pub(crate) offset: u64,
-    /// Where the counter is that the kernel raises while the place is probed; 0 without one.
+    /// The offset in the file of the counter that the kernel raises while the place is probed; 0
+    /// without such a counter.
     pub(crate) semaphore: u32,
-    /// The return of the function that begins there.
+    /// Whether the probe is at the return of the function that begins at `offset`.
     pub(crate) at_return: bool,
 }
 
-/// The rings of all processors that were there at the beginning.
+/// The rings of all processors that the machine had when this value was made.
 pub(crate) struct PerfRings {
     rings: Vec<Ring>,
     processors: Vec<usize>,
@@ -99,11 +101,11 @@ pub(crate) struct PerfRings {
 
 struct Ring {
     sampler: Sampler,
-    /// Its probe; `None` where it tells of threads.
+    /// The number of the ring's probe; `None` for a ring that tells of threads.
     probe: Option<usize>,
     /// Whether the kernel counts its lost records (since Linux 6.0).
     counts_lost: bool,
-    /// How many were lost, as far as its records tell.
+    /// The number of lost records, as far as the ring's own records tell it.
     lost: u64,
     /// The time of the last record that was read.
     last: u64,

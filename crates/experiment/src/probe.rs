@@ -17,7 +17,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The most places of a file at which one probe is.
+/// The most places of a file at which one probe may be.
 const MOST_PLACES: usize = 64;
 
 /// A point of a program file that is to be an event.
@@ -63,22 +63,22 @@ impl Probe {
         Ok(Self { name: name.into(), kind, file: file.into(), at_return, places })
     }
 
-    /// The return of the function instead of its beginning. Functions that are left by `longjmp` or an exception
-    /// do not return.
+    /// The same probe at the return of the function instead of its beginning. A function that is
+    /// left by `longjmp` or an exception does not return.
     #[must_use]
     pub fn at_return(mut self) -> Self {
         self.at_return = true;
         self
     }
 
-    /// With this kind of event: a start and an end of the same name make a section.
+    /// The same probe with events of this kind: a start and an end of the same name make a section.
     #[must_use]
     pub fn of_kind(mut self, kind: EventKind) -> Self {
         self.kind = kind;
         self
     }
 
-    /// With this name of its events.
+    /// The same probe with this name for its events.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         self.name = name.into();
@@ -86,7 +86,8 @@ impl Probe {
     }
 }
 
-/// The event source of probes that a process, its threads and the processes that it starts meet.
+/// The event source of probes: an event is a probe that is met by a process, by its threads or by
+/// the processes that it starts.
 pub struct Probes {
     name: Arc<str>,
     probes: Vec<(Arc<str>, EventKind)>,
@@ -143,8 +144,8 @@ impl Probes {
         Ok(Self { name, probes, rings, process, is_program: true, children, unknown: 0 })
     }
 
-    /// Events of a process that has been running, of all its threads, whenever they were made. Those of its
-    /// children are not among them.
+    /// Events of the probes that a running process meets, in all its threads, including threads
+    /// that it makes later. Probes that the process's children meet are no events.
     ///
     /// # Errors
     /// As [`watch`](Self::watch).
@@ -152,14 +153,14 @@ impl Probes {
         Self::with(process, probes, false)
     }
 
-    /// With this name of the event source, which is `probe` otherwise.
+    /// Names the event source, which is called `probe` otherwise.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         self.name = name.into();
         self
     }
 
-    /// Without what the process does before it becomes another program (`execve`).
+    /// Leaves out the probes that the process meets before it becomes another program (`execve`).
     #[must_use]
     pub fn after_exec(mut self) -> Self {
         self.is_program = false;

@@ -36,13 +36,13 @@ const MOST: usize = 1 << 16;
 const LONGEST_NAME: usize = 15;
 /// In how many lists the name of a new process is read, since a shell makes it before it is a program.
 const LOOKS: u8 = 5;
-/// The room of the socket, in bytes.
+/// The size of the socket's receive buffer, in bytes.
 const ROOM: usize = 8 << 20;
 /// How long the kernel may take to say that it will tell.
 const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
-/// The event source of processes that start or end. The start of a process is when it becomes a program
-/// (`execve`), since its name is known then.
+/// The event source of processes that start or end. A process counts as started when it becomes a
+/// program (`execve`), since its name is known from then on.
 #[derive(Debug)]
 pub struct Processes {
     name: Arc<str>,
@@ -57,7 +57,8 @@ pub struct Processes {
     woken: Arc<OwnedFd>,
 }
 
-/// The processes whose ends an event source will tell, with their names. Clones are of one source.
+/// The processes with an end that the event source will report, with their names. Clones share the
+/// list of one source.
 #[derive(Clone, Debug, Default)]
 pub struct AliveProcesses(Arc<Mutex<HashMap<u32, Arc<str>>>>);
 
@@ -103,14 +104,14 @@ impl Processes {
         }
     }
 
-    /// With this name of the event source, which is `process` otherwise.
+    /// Names the event source, which is called `process` otherwise.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         self.name = name.into();
         self
     }
 
-    /// The processes whose ends it will tell.
+    /// The processes with an end that this source will report.
     #[must_use]
     pub fn alive(&self) -> AliveProcesses {
         self.alive.clone()

@@ -15,7 +15,7 @@ pub struct RecordColumn {
     /// The unit of its values, as in
     /// [`SensorSlot::unit`](perfhive_engine::measure::SensorSlot::unit).
     pub unit: Arc<str>,
-    /// How many units of the raw value are a second, where it counts time.
+    /// How many units of the raw value are a second; `None` if the raw value does not count time.
     pub raw_per_second: Option<u64>,
 }
 
@@ -23,25 +23,27 @@ pub struct RecordColumn {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct RecordedReading {
-    /// The value, if there is one: for a rate or share, since the event before of this binding.
+    /// The value; `None` if there is none. A rate or share is that since the binding's event
+    /// before.
     pub value: Option<f64>,
-    /// The raw value behind it.
+    /// The raw value from which the value is calculated; `None` if there is none.
     pub raw: Option<u64>,
 }
 
-/// An event and what was measured at it.
+/// An event and the readings that were taken at it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct EventRecord {
     /// The event.
     pub event: PerfEvent,
-    /// When the event source handed out the event, on the clock of [`PerfEvent::time`].
+    /// When the event source returned the event, on the clock of [`PerfEvent::time`].
     pub taken: u64,
     /// How long the sample took.
     pub sample: Duration,
-    /// The end of the sample, on the same clock: [`delay`](Self::delay) after the event.
+    /// The time at which the sample ended, on the clock of [`PerfEvent::time`]:
+    /// [`delay`](Self::delay) after the event.
     pub sampled: u64,
-    /// When the record was complete.
+    /// The time at which the record was complete, on the clock of [`PerfEvent::time`].
     pub done: u64,
     /// The readings, in the order of the columns.
     pub readings: Vec<RecordedReading>,
@@ -82,7 +84,8 @@ impl<'a> RecordBatch<'a> {
         self.source
     }
 
-    /// The distance of the events of this source, if a clock decides when they are.
+    /// The time between two events of the source, if a clock decides when they happen; `None`
+    /// otherwise.
     #[must_use]
     pub fn interval(&self) -> Option<Duration> {
         self.interval
@@ -100,7 +103,7 @@ impl<'a> RecordBatch<'a> {
         self.half.heads.len()
     }
 
-    /// Whether there are none.
+    /// Whether the batch has no records.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.half.heads.is_empty()

@@ -72,31 +72,31 @@ pub struct ExperimentBuilder {
     capacity: usize,
 }
 
-/// What became of a binding's events.
+/// The counts of a binding's events, and its state.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct BindingCounts {
     /// The name of the event source.
     pub source: Arc<str>,
-    /// Recorded events.
+    /// The number of recorded events.
     pub events: u64,
-    /// Events that the filter left out.
+    /// The number of events that the filter left out.
     pub filtered: u64,
-    /// Events without room for their record, in memory or in a delivery.
+    /// The number of events for which there was no room, in memory or in a delivery.
     pub lost: u64,
-    /// Events that the source knows it missed.
+    /// The number of events that the event source knows it missed.
     pub missed: u64,
-    /// Events that came while the binding was stopped or had reached its limit.
+    /// The number of events that came while the binding was stopped or had reached its limit.
     pub skipped: u64,
-    /// Time from the source's handing out the events to their complete records.
+    /// The sum of the times from when the source returned an event until its record was complete.
     pub busy: Duration,
-    /// Whether it records.
+    /// Whether the binding records events.
     pub running: bool,
-    /// The number of events after which it does not.
+    /// The number of events after which the binding records no more; `None` for no limit.
     pub limit: Option<u64>,
-    /// The sensors.
+    /// The sensors that are read at each event.
     pub columns: Vec<RecordColumn>,
-    /// Why it ended early.
+    /// Why the binding ended before the experiment; `None` if it did not.
     pub failure: Option<String>,
 }
 
@@ -104,11 +104,11 @@ pub struct BindingCounts {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ExperimentEnd {
-    /// The figures by event.
+    /// The figures of the events, by name.
     pub summary: ExperimentSummary,
-    /// How long it took.
+    /// The duration of the experiment.
     pub elapsed: Duration,
-    /// The bindings.
+    /// The counts of each binding.
     pub bindings: Vec<BindingCounts>,
     /// The deliveries that could not go on, each with the records that are missing there.
     pub failures: Vec<String>,
@@ -146,7 +146,7 @@ struct Shared {
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// Deliveries that were added and wait for the thread that delivers.
     guests: Mutex<Vec<Box<dyn Delivery>>>,
-    /// The beginning on the clock of events.
+    /// The time at which the experiment began, on the clock of events.
     begin: u64,
     capacity: usize,
     wanted: Mutex<Wanted>,
@@ -178,15 +178,16 @@ impl Default for ExperimentBuilder {
 }
 
 impl ExperimentBuilder {
-    /// Adds a place where the records go. Figures are made without any.
+    /// Adds a delivery, which gets the experiment's records. The figures are made even without a
+    /// delivery.
     #[must_use]
     pub fn deliver(mut self, delivery: impl Delivery + 'static) -> Self {
         self.deliveries.push(Box::new(delivery));
         self
     }
 
-    /// Sets how many records of each binding wait for delivery, twice as many with those that are
-    /// under way. The memory is allocated when the binding is made.
+    /// Sets how many records of each binding may wait for delivery. Twice as many fit in memory: as
+    /// many again may be with the delivery. The memory is allocated when the binding is made.
     #[must_use]
     pub fn capacity(mut self, records: usize) -> Self {
         self.capacity = records;
@@ -215,24 +216,24 @@ impl ExperimentBuilder {
 }
 
 impl Experiment {
-    /// The beginning of an experiment, from which its times count.
+    /// A builder for an experiment. The experiment's times count from here on.
     #[must_use]
     pub fn builder() -> ExperimentBuilder {
         ExperimentBuilder::default()
     }
 
-    /// A handle for other threads.
+    /// A handle with which any thread can control the experiment.
     #[must_use]
     pub fn handle(&self) -> ExperimentHandle {
         self.handle.clone()
     }
 
-    /// Binds an event source to a context: at each event its sensors are read. Each sensor must be of
-    /// one instance, or have none.
+    /// Binds an event source to a context: at each event its sensors are read. Each sensor must be
+    /// of one instance, or of an object without instances.
     ///
     /// # Errors
-    /// A context under way, or with a sensor of all instances; where no thread can be started, or the
-    /// experiment has ended.
+    /// A context that is already measuring, or that has a sensor of all instances; where no thread
+    /// can be started, or the experiment has ended.
     pub fn bind(
         &self,
         source: impl EventSource + 'static,
@@ -254,7 +255,7 @@ impl Experiment {
         self.handle.bind_where(source, context, filter)
     }
 
-    /// The bindings as they are now.
+    /// The counts of all bindings at this moment.
     #[must_use]
     pub fn bindings(&self) -> Vec<BindingCounts> {
         self.handle.bindings()
@@ -374,8 +375,9 @@ impl ExperimentHandle {
         Ok(())
     }
 
-    /// Lets the binding of this event source go on with another one, which tells of the same events and more: the ends of
-    /// what it told the starts of, which are sections then. Sensors, filter, counts and the source's name stay.
+    /// Replaces the event source of a binding by another one, which has the same events and more:
+    /// for example the ends that belong to the starts of the replaced source, so that both make
+    /// sections. Sensors, filter, counts and the source's name stay.
     ///
     /// # Errors
     /// Where there is no such binding, its event source has failed, or the experiment has ended.
@@ -405,30 +407,33 @@ impl ExperimentHandle {
         locked(&self.0.bound).iter().map(|one| one.bound.counts()).collect()
     }
 
-    /// Adds a place where the records go that are not delivered yet, and those from now on. If it fails, nothing comes
-    /// of it.
+    /// Adds a delivery, which gets the records that are not delivered yet and all later ones. An
+    /// error of this delivery does not fail the experiment.
     pub fn deliver(&self, delivery: impl Delivery + 'static) {
         locked(&self.0.guests).push(Box::new(delivery));
     }
 
-    /// Lets the bindings of this event source record, or all without a name, or stops them. Events
-    /// of a stopped binding are counted as skipped. Returns the number of bindings.
+    /// Starts (`true`) or stops recording in the bindings of this event source, or in all bindings
+    /// if `source` is `None`. Events of a stopped binding are counted as skipped. Returns the
+    /// number of bindings.
     pub fn set_running(&self, source: Option<&str>, running: bool) -> usize {
         self.each(source, |bound| bound.stopped.store(!running, Ordering::Relaxed))
     }
 
-    /// Sets the number of events after which the bindings of this event source, or all without a
-    /// name, record no more. Returns the number of bindings.
+    /// Sets the number of events after which bindings record no more; `None` for no limit. The
+    /// bindings are those of this event source, or all bindings if `source` is `None`. Returns the
+    /// number of bindings.
     pub fn set_limit(&self, source: Option<&str>, events: Option<u64>) -> usize {
         let events = events.unwrap_or(u64::MAX);
         self.each(source, |bound| bound.limit.store(events, Ordering::Relaxed))
     }
 
-    /// Sets the filter of the bindings of this event source, or without a name of all but those with an
-    /// [interval](EventSource::interval); `None` records everything. Returns the number of bindings.
+    /// Sets the filter of the bindings of this event source. If `source` is `None`, these are all
+    /// bindings except those with an [interval](EventSource::interval). The filter `None` records
+    /// every event. Returns the number of bindings.
     ///
     /// # Errors
-    /// A filter with a sensor that one of them does not have; then none is changed.
+    /// A filter with a sensor that one of the bindings does not have; then no binding is changed.
     pub fn set_filter(
         &self,
         source: Option<&str>,

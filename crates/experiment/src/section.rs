@@ -17,26 +17,29 @@ const MOST_OPEN: usize = 256;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Section {
-    /// Its name.
+    /// The section's name.
     pub name: Arc<str>,
-    /// The process and thread.
+    /// The number of the process in which the section ran.
     pub process: u32,
-    /// The thread.
+    /// The number of the thread on which the section ran.
     pub thread: u32,
-    /// Its start, in nanoseconds of the clock of events.
+    /// When the section started, in nanoseconds of the clock of events.
     pub start: u64,
-    /// How long it took, with the calls in it; [`corrected`](Self::corrected) takes them off.
+    /// The time from the start to the end, including the calls in the section;
+    /// [`corrected`](Self::corrected) subtracts these.
     pub duration: Duration,
-    /// The processor time of its thread meanwhile, as the thread told it.
+    /// The processor time that the thread used in the section; `None` unless the thread itself
+    /// reported it.
     pub thread_time: Option<Duration>,
     /// The calls in the section: its own start, and those of the recorded events in it
     /// on its thread. An event that the thread did not tell itself is no call.
     pub calls: u64,
-    /// What the thread's calls in the section took it, those that are not recorded among them, as the thread measured
-    /// it: zero where it told of none, and `None` where start and end came from two libraries, since each counts its own
-    /// calls.
+    /// The time that the thread's calls in the section took, as the thread itself measured it,
+    /// including calls that are not recorded. Zero if the thread reported no calls. `None` if start
+    /// and end came from two libraries, since each library counts its own calls.
     pub call_time: Option<Duration>,
-    /// The processor time of the thread in these calls; `None` as for `call_time`.
+    /// The processor time that the thread used in these calls; `None` in the same cases as
+    /// `call_time`.
     pub call_thread_time: Option<Duration>,
     /// How much the raw value of each sensor grew from the sample at the start to the one at the end.
     /// It is negative where a gauge shrank that shows its raw value, such as memory that the section freed. `None`
@@ -46,13 +49,13 @@ pub struct Section {
 }
 
 impl Section {
-    /// The duration without the calls in it, where their time is known.
+    /// The duration without the calls in the section; `None` if the time of the calls is not known.
     #[must_use]
     pub fn corrected(&self) -> Option<Duration> {
         self.duration.checked_sub(self.call_time?)
     }
 
-    /// The thread's processor time without the calls in it.
+    /// The thread's processor time without the calls in the section; `None` if either is not known.
     #[must_use]
     pub fn corrected_thread_time(&self) -> Option<Duration> {
         self.thread_time?.checked_sub(self.call_thread_time?)
@@ -101,7 +104,7 @@ impl Halves {
 }
 
 impl Sections {
-    /// Adds a record; returns the section that it ends.
+    /// Adds a record; returns the section that it ends, or `None` if it ends none.
     pub(crate) fn add(&mut self, record: &EventRecord) -> Option<Section> {
         let event = &record.event;
         let key = (event.process, event.thread);

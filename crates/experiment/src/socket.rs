@@ -15,9 +15,9 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The time for a connection.
+/// The most time that connecting may take.
 const CONNECTING: Duration = Duration::from_secs(5);
-/// The bytes of lines that wait for the receiver.
+/// The most bytes of lines that wait for the receiver.
 const WAITING: usize = 16 << 20;
 /// How long the end waits for the receiver.
 const LAST: Duration = Duration::from_secs(1);

@@ -36,26 +36,26 @@ impl std::fmt::Debug for SummaryFigures {
 }
 
 impl SummaryFigures {
-    /// Adds a number. One that is not finite is left out.
+    /// Adds a number. Infinities and NaN are left out.
     pub fn add(&mut self, number: f64) {
         if number.is_finite() {
             self.sketch.add(number);
         }
     }
 
-    /// How many numbers there were.
+    /// How many numbers were added.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.sketch.count() as u64
     }
 
-    /// Their sum.
+    /// The sum of the numbers.
     #[must_use]
     pub fn sum(&self) -> f64 {
         self.sketch.sum().unwrap_or_default()
     }
 
-    /// Their mean; `None` without numbers, as for the figures below.
+    /// The mean of the numbers; `None` if no number was added.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         let count = self.count();
@@ -63,7 +63,7 @@ impl SummaryFigures {
     }
 
     /// The smallest of the numbers at or below which this share of them lies (nearest rank): 0.5 is
-    /// the median.
+    /// the median. `None` if no number was added.
     #[must_use]
     pub fn quantile(&self, share: f64) -> Option<f64> {
         let (low, high) = self.min().zip(self.max())?;
@@ -75,13 +75,13 @@ impl SummaryFigures {
         Some(near.clamp(low, high))
     }
 
-    /// The smallest.
+    /// The smallest number; `None` if no number was added.
     #[must_use]
     pub fn min(&self) -> Option<f64> {
         self.sketch.min()
     }
 
-    /// The greatest.
+    /// The greatest number; `None` if no number was added.
     #[must_use]
     pub fn max(&self) -> Option<f64> {
         self.sketch.max()
@@ -92,13 +92,13 @@ impl SummaryFigures {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct EventSummary {
-    /// The event source.
+    /// The name of the event source.
     pub source: Arc<str>,
     /// The name of the events.
     pub name: Arc<str>,
     /// The kind of the events; `None` for the sections of this name.
     pub kind: Option<EventKind>,
-    /// How many there were.
+    /// The number of events, or of sections.
     pub count: u64,
     /// Seconds: of events the time from the event to the end of its sample, of sections their
     /// duration without the calls in them.
@@ -117,9 +117,9 @@ pub struct EventSummary {
 pub struct ExperimentSummary {
     /// The events by name, in the order in which they first occurred.
     pub events: Vec<EventSummary>,
-    /// Starts without an end and ends without a start.
+    /// The number of starts without an end and of ends without a start.
     pub unmatched: u64,
-    /// Events that were left out because there were too many names.
+    /// The number of events that have no figures because there were too many names.
     pub unnamed: u64,
     /// The calls of the thread that called most, and what they cost it.
     pub calls: CallTotals,

@@ -13,11 +13,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The event source of threads that start or end: those of a process besides its first one. Where the kernel
-/// tells them, those of the processes that it starts, too.
+/// The event source of threads that start or end: the threads of a process except its first one.
+/// Where the kernel reports threads, those of the processes that it starts are included.
 ///
-/// The events are called `thread`. A start and its end are in the thread that they are about, so that its life
-/// is a section.
+/// The events are called `thread`. A start and its end are in the thread that they are about, so
+/// that its life is a section.
 pub struct Threads {
     name: Arc<str>,
     /// The name of the events.
@@ -72,7 +72,7 @@ impl Threads {
         }
     }
 
-    /// With this name of the event source, which is `thread` otherwise.
+    /// Names the event source, which is called `thread` otherwise.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         self.name = name.into();

@@ -7,9 +7,10 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The event source of a sensor's value that rises to a limit, and falls below another one again: a start
-/// and an end, so that the time between them is a section. The value is read at an interval; what
-/// it does in between is not seen.
+/// The event source of a sensor's value that crosses a threshold. A start happens when the value
+/// rises to the upper limit, and an end when the value then falls below the lower limit: the time
+/// between them is a section. The value is read at an interval; changes between two readings are
+/// not seen.
 ///
 /// With two limits (hysteresis), a value that trembles around one of them is one event.
 pub struct ThresholdCrossing {
@@ -48,7 +49,7 @@ impl ThresholdCrossing {
         Ok(Self { name, context, readings, interval, above, below, is_above: false })
     }
 
-    /// The value now; `None` where there is none. The end of a recording is an error.
+    /// The sensor's value now; `None` if it has none. The end of a recording is an error.
     fn value(&mut self) -> io::Result<Option<f64>> {
         let mut cycle = || {
             self.context.prepare()?;
@@ -93,7 +94,7 @@ impl EventSource for ThresholdCrossing {
         self.interval.closer()
     }
 
-    /// None: a late look at the value is still one.
+    /// The number of missed events, which is 0: a value that is read late is still read.
     fn missed(&self) -> u64 {
         0
     }

@@ -27,7 +27,7 @@ use crate::{CallTotals, EventKind};
 
 /// Length of an event without its name.
 pub(crate) const HEAD: usize = 64;
-/// The longest name, in bytes. Longer ones are cut off.
+/// The length of the longest name, in bytes. Longer names are cut off.
 pub(crate) const LONGEST_NAME: usize = 96;
 /// Length of the longest event.
 pub(crate) const LONGEST: usize = HEAD + LONGEST_NAME;
@@ -43,13 +43,13 @@ pub(crate) struct WireEvent<'a> {
     pub(crate) thread: u32,
     pub(crate) time: u64,
     pub(crate) thread_time: u64,
-    /// The calls before this one.
+    /// The totals of the thread's calls before this one.
     pub(crate) calls: CallTotals,
     pub(crate) name: &'a [u8],
 }
 
 impl<'a> WireEvent<'a> {
-    /// Writes the event; returns the part of the buffer that it takes.
+    /// Writes the event to the buffer; returns the part of the buffer that the event takes.
     pub(crate) fn encode<'b>(&self, buffer: &'b mut [u8; LONGEST]) -> &'b [u8] {
         let name = self.name.get(..LONGEST_NAME).unwrap_or(self.name);
         let length = HEAD + name.len();
@@ -81,8 +81,8 @@ impl<'a> WireEvent<'a> {
         buffer.get(..length).unwrap_or_default()
     }
 
-    /// Reads the first event; `Ok(None)` where more bytes are needed, and an error where these are no
-    /// event.
+    /// Reads the first event of the bytes, and returns it with its length. `Ok(None)` if more bytes
+    /// are needed; an error if the bytes are no event.
     #[cfg(any(feature = "runner", test))]
     pub(crate) fn decode(bytes: &'a [u8]) -> Result<Option<(Self, usize)>, NoEvent> {
         let Some(head) = bytes.first_chunk::<HEAD>() else { return Ok(None) };
@@ -127,7 +127,7 @@ pub(crate) fn nanos(time: rustix::time::Timespec) -> u64 {
     time.tv_sec.unsigned_abs().wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec.unsigned_abs())
 }
 
-/// The bytes are no event.
+/// The error of bytes that are no event.
 #[cfg(any(feature = "runner", test))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoEvent;

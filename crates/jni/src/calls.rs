@@ -45,7 +45,7 @@ operations! {
     Panic,
 }
 
-/// The answer to a request for the operation with this number.
+/// The answer to a request; `operation` is the number of an operation.
 pub(crate) fn call(operation: i32, request: &[u8]) -> Result<Vec<u8>, Failure> {
     let op = usize::try_from(operation).ok().and_then(|place| Op::ALL.get(place));
     let op = *op.ok_or_else(|| Failure::new(Kind::Internal, "no such operation"))?;

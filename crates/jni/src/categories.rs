@@ -13,8 +13,8 @@ pub(crate) type CategoryObject = Category;
 pub(crate) type CounterObject = PerformanceCounter;
 pub(crate) type DataObject = CategoryData;
 
-/// Puts the category of a name, or without a name all categories, into the table, and what
-/// Java shows of them into the answer.
+/// Puts into the table the category with this name, or all categories if no name is given. Puts
+/// into the answer what Java shows of them.
 pub(crate) fn open(
     source: &SharedSource,
     name: Option<&str>,
@@ -46,7 +46,7 @@ fn counter_type(kind: CounterType, answer: &mut Answer) {
     answer.i32(kind.0.cast_signed()).text(kind.dotnet_name().unwrap_or("")).text(kind.unit());
 }
 
-/// Puts a value into the answer, or the reason why there is none.
+/// Puts a value into the answer, or the reason why there is no value.
 fn value<T>(value: Result<T, NoValue>, answer: &mut Answer, write: impl FnOnce(T, &mut Answer)) {
     answer.bool(value.is_ok());
     match value {
@@ -86,8 +86,8 @@ fn read_sample(request: &mut Request<'_>) -> Result<CounterSample, Failure> {
         .with_counter_time_stamp(counter_time))
 }
 
-/// Puts the value of the samples in the request into the answer: of two samples, the older
-/// one first, or of one sample alone.
+/// Puts the value of the samples in the request into the answer. The request has one sample, or two
+/// samples with the older one first.
 pub(crate) fn calculate(request: &mut Request<'_>, answer: &mut Answer) -> Result<(), Failure> {
     let older = match request.bool()? {
         true => Some(read_sample(request)?),
@@ -161,7 +161,8 @@ pub(crate) fn places(data: &CategoryData, instance: &str, counter: &str, answer:
     answer.i32(at(row)).i32(at(column));
 }
 
-/// Puts all values into the answer, instance by instance: of this data alone, or since older data.
+/// Puts all values into the answer, instance by instance. Without `older` they are the values of
+/// this data alone; with `older` they are calculated from the older data and this data.
 pub(crate) fn values(
     data: &CategoryData,
     older: Option<&CategoryData>,
@@ -176,7 +177,8 @@ pub(crate) fn values(
     Ok(())
 }
 
-/// Puts the text of one counter of one instance into the answer, or else its sample, if it has that.
+/// Puts the text of one counter of one instance into the answer if `is_text` is set, and otherwise
+/// its sample.
 pub(crate) fn one(found: Option<InstanceData<'_>>, is_text: bool, answer: &mut Answer) {
     if is_text {
         answer.optional_text(found.and_then(|one| one.text()).as_deref());
@@ -198,7 +200,7 @@ pub(crate) fn instances(labels: &[InstanceLabel], answer: &mut Answer) {
     }
 }
 
-/// The text of a name as it lies in a block.
+/// The text of a name that a block holds as UTF-16.
 fn utf16(bytes: &[u8]) -> String {
     let units =
         bytes.chunks_exact(2).filter_map(|pair| Some(u16::from_le_bytes(pair.try_into().ok()?)));

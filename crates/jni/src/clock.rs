@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 /// The beginning of monotonic time, the same for all readers of the program.
 static MONOTONIC: LazyLock<MonotonicTime> = LazyLock::new(MonotonicTime::default);
 
-/// What `read` returns for the clock of a number, which is the clock's place in Java's
-/// `TimeSource.Clock`; `None` for an unknown number.
+/// Calls `read` with the clock of this number, which is the clock's place in Java's
+/// `TimeSource.Clock`. Returns the result of `read`; `None` for an unknown number.
 fn clock<R>(number: i32, read: impl FnOnce(&mut dyn TimeSource) -> R) -> Option<R> {
     #[cfg(any(target_os = "linux", windows))]
     use perfhive::measure::{PerformanceCounterTime, ProcessCpuTime, ThreadCpuTime};
@@ -32,13 +32,13 @@ pub(crate) fn now(number: i32) -> i64 {
     clock(number, |clock| clock.now()).flatten().unwrap_or(UNREADABLE)
 }
 
-/// The processor time of this thread in nanoseconds, where it can be read.
+/// The processor time of this thread in nanoseconds; `None` if it cannot be read.
 pub(crate) fn thread_time() -> Option<u64> {
     clock(4, |clock| clock.now()).flatten().and_then(|time| u64::try_from(time).ok())
 }
 
-/// The smallest step of a clock, and how long a reading of it takes, in nanoseconds; `None`
-/// for an unknown number.
+/// The smallest step of a clock in nanoseconds, and how long reading it takes in nanoseconds;
+/// `None` for an unknown number.
 pub(crate) fn facts(number: i32) -> Option<(i64, i64)> {
     let nanos = |time: std::time::Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
     clock(number, |clock| (nanos(clock.resolution()), nanos(clock.cost())))

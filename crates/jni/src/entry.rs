@@ -33,7 +33,8 @@ fn enter<'local, T: Default>(
     throw_in(env, failure)
 }
 
-/// As [`enter`], for work that asks nothing of the JVM, or copies once.
+/// Runs the work of a native method as [`enter`] does. The work asks nothing of the JVM, or copies
+/// once.
 fn enter_plainly<T: Default>(
     env: EnvUnowned<'_>,
     work: impl FnOnce(&EnvUnowned<'_>) -> Result<T, Failure>,
@@ -94,7 +95,8 @@ macro_rules! copies {
     };
 }
 
-/// As many numbers are copied here rather than by the JVM, which moves them one by one.
+/// The number of numbers from which the native code copies them itself: the JVM moves them one by
+/// one.
 const MANY: usize = 512;
 
 /// Copies numbers to the beginning of Java's array, as [`copy_longs`] does, and quicker where there are many.
@@ -183,8 +185,9 @@ extern "system" fn Java_org_perfhive_Native_now<'local>(
     std::panic::catch_unwind(|| clock::now(number)).unwrap_or(clock::UNREADABLE)
 }
 
-/// Tells of a call: `what` is the kind of the event, and 4 more where the thread's processor time is to be
-/// read. Returns whether there is such a queue. Needs nothing of the JVM, as `now`.
+/// Adds a call to a queue. `what` is the kind of the event, plus 4 if the thread's processor time
+/// is to be read. Returns whether there is a queue with this handle. Needs nothing of the JVM, as
+/// `now`.
 #[unsafe(no_mangle)]
 extern "system" fn Java_org_perfhive_Native_tell<'local>(
     _: EnvUnowned<'local>,
@@ -218,8 +221,8 @@ extern "system" fn Java_org_perfhive_Native_prepare<'local>(
     enter_plainly(env, |_| handles::probe(handle, |probe| probe.prepare()));
 }
 
-/// Takes a sample. `patience` is in nanoseconds, and negative for none. Returns the number of
-/// anomalies.
+/// Takes a sample of a probe context. `patience` is the time limit in nanoseconds; a negative
+/// number is no limit. Returns the number of anomalies.
 #[unsafe(no_mangle)]
 extern "system" fn Java_org_perfhive_Native_sample<'local>(
     env: EnvUnowned<'local>,
@@ -233,7 +236,7 @@ extern "system" fn Java_org_perfhive_Native_sample<'local>(
     })
 }
 
-/// Decodes the sample.
+/// Decodes the sample that a probe context took last.
 #[unsafe(no_mangle)]
 extern "system" fn Java_org_perfhive_Native_decode<'local>(
     env: EnvUnowned<'local>,
@@ -243,8 +246,8 @@ extern "system" fn Java_org_perfhive_Native_decode<'local>(
     enter_plainly(env, |_| handles::probe(handle, |probe| probe.decode()));
 }
 
-/// Fills the number of readings, the versions of their structure, of the reasons and of the codes,
-/// and the number of anomalies.
+/// Fills Java's array with five numbers: the number of readings, the versions of their structure,
+/// of the reasons and of the codes, and the number of anomalies.
 #[unsafe(no_mangle)]
 extern "system" fn Java_org_perfhive_Native_facts<'local>(
     env: EnvUnowned<'local>,

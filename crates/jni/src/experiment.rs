@@ -14,23 +14,23 @@ use std::fs::File;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The shares of which Java's `SummaryFigures` have the percentiles.
+/// The shares of the values below which Java's `SummaryFigures` has the percentiles.
 const SHARES: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
 
-/// The greatest number of records of a binding that wait.
+/// The greatest number of records of one binding that may wait for delivery.
 const MOST_CAPACITY: usize = 1 << 20;
 
 /// The place in Java's `EventKind` that stands for sections.
 const SECTION: u8 = 3;
 
-/// An experiment, with what it has for Java.
+/// An experiment of a Java program, with its listeners and its queue of calls.
 pub(crate) struct JavaExperiment {
-    /// `None` once it is ended.
+    /// The running experiment; `None` after its end.
     running: Mutex<Option<Experiment>>,
     handle: ExperimentHandle,
     outboxes: Outboxes,
     capacity: usize,
-    /// The calls of the program, once they are bound.
+    /// The queue of the program's calls; `None` until calls are bound.
     calls: Mutex<Option<Arc<CallQueue>>>,
 }
 

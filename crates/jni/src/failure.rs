@@ -1,4 +1,4 @@
-//! What becomes an exception in Java.
+//! Failures, which become exceptions in Java.
 
 use perfhive::measure::MeasureError;
 use perfhive::{NoValue, QueryError, SourceError};
@@ -28,7 +28,7 @@ pub(crate) enum Kind {
 /// A failure on its way to Java.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Becomes a `PerfhiveException`.
+    /// A failure with a kind and a message, which becomes a `PerfhiveException`.
     Of(Kind, String),
     /// A JNI call failed. If it left a Java exception, that exception goes on.
     Jni(jni::errors::Error),
@@ -90,7 +90,7 @@ impl From<QueryError> for Failure {
     }
 }
 
-/// The word and the message of a reason for which there is no value.
+/// The code and the message of a reason why there is no value.
 pub(crate) fn reason(why: &NoValue) -> (&'static str, String) {
     (why.code(), why.to_string())
 }

@@ -105,14 +105,14 @@ pub(crate) fn insert(object: Object) -> Result<i64, Failure> {
     TABLE.write().unwrap_or_else(PoisonError::into_inner).insert(object)
 }
 
-/// Takes an object out of the table.
+/// Removes the object of a handle from the table.
 pub(crate) fn close(handle: i64) -> Result<(), Failure> {
     let removed = TABLE.write().unwrap_or_else(PoisonError::into_inner).remove(handle);
     // Dropped without the lock: closing a source may take time.
     removed.map(drop).ok_or_else(|| unknown(handle))
 }
 
-/// The number of objects.
+/// The number of objects in the table.
 pub(crate) fn count() -> usize {
     let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
     table.places.len() - table.free.len()

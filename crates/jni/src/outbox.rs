@@ -14,7 +14,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The batches for one listener.
 pub(crate) struct Outbox {
-    /// The number of records that may wait. A batch is taken by an empty outbox whatever its size.
+    /// The number of records that may wait. An empty outbox takes a batch of any size.
     room: usize,
     waiting: Mutex<Waiting>,
     woken: Condvar,
@@ -59,13 +59,13 @@ impl Outbox {
         Some(message)
     }
 
-    /// There are no further batches.
+    /// Ends the outbox: there are no further batches.
     pub(crate) fn end(&self) {
         self.lock().has_ended = true;
         self.woken.notify_all();
     }
 
-    /// Lets the batches go: the listener takes no more.
+    /// Drops the batches that wait; the listener takes no more.
     pub(crate) fn abandon(&self) {
         let mut waiting = self.lock();
         waiting.has_ended = true;
@@ -74,7 +74,7 @@ impl Outbox {
         self.woken.notify_all();
     }
 
-    /// The number of records that found no room.
+    /// The number of records that were lost because they found no room.
     pub(crate) fn lost(&self) -> u64 {
         self.lock().lost
     }
@@ -113,7 +113,7 @@ impl Delivery for Outboxes {
 /// The number that stands for a time that is not known.
 const NO_TIME: i64 = -1;
 
-/// The place in Java's `EventKind`.
+/// The place of an event's kind in Java's `EventKind`.
 pub(crate) fn kind(kind: EventKind) -> u8 {
     match kind {
         EventKind::Start => 1,
@@ -179,8 +179,8 @@ fn encode(batch: &RecordBatch<'_>, sections: &[Section]) -> Vec<u8> {
     answer.into_bytes()
 }
 
-/// What is to be added to a time of events to have nanoseconds since 1970. The wall clock may be set, so
-/// it is read anew for each batch.
+/// The number of nanoseconds to add to a time of events, so that it counts from 1970. The wall
+/// clock may be set, so this number is read anew for each batch.
 fn epoch_offset() -> i64 {
     let now = PerfEvent::now(&Arc::from("")).time;
     WallTime.now().unwrap_or(0).saturating_sub(i64_of(now))

@@ -26,7 +26,7 @@ struct Queue {
 pub(crate) struct CallSource(Arc<CallQueue>);
 
 impl CallQueue {
-    /// A queue with room for so many calls, which is allocated now.
+    /// A queue with room for `capacity` calls. The memory is allocated now.
     pub(crate) fn new(capacity: usize) -> Arc<Self> {
         let queue = Queue {
             names: Vec::new(),
@@ -39,7 +39,7 @@ impl CallQueue {
         Arc::new(Self { queue: Mutex::new(queue), woken: Condvar::new() })
     }
 
-    /// The event source of the calls. A queue has one.
+    /// The event source of the queue's calls. A queue has one event source.
     pub(crate) fn source(self: &Arc<Self>) -> CallSource {
         CallSource(Arc::clone(self))
     }
@@ -68,7 +68,8 @@ impl CallQueue {
         Ok(queue.names.len() - 1)
     }
 
-    /// Adds a call of this moment. One without room, or of an unknown number, is counted as missed.
+    /// Adds a call at the present time. A call without room, or with an unknown number of a name,
+    /// is counted as missed.
     pub(crate) fn tell(&self, name: usize, kind: EventKind, thread: u32, thread_time: Option<u64>) {
         let mut queue = self.lock();
         if queue.is_closed {

@@ -12,14 +12,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The number of places for anomalies that a probe context is promised.
+/// The number of anomalies for which a probe context has room from the beginning.
 const ANOMALIES: usize = 64;
 
 /// The number of samples after which the frames that a source and its cache turn over are as large as they have to
 /// be. Before that they grow because they are new, which is no anomaly.
 pub(crate) const SETTLING: u32 = 5;
 
-/// The most different reasons that are kept for one probe context.
+/// The most different reasons for missing values that are kept for one probe context.
 const REASONS: usize = 256;
 
 /// The codes of values, as `org.perfhive.ProbeReadings` knows them.
@@ -46,7 +46,7 @@ enum Stage {
 pub(crate) struct Probe {
     context: Box<dyn ProbeContext>,
     stage: Stage,
-    /// The samples taken, up to [`SETTLING`].
+    /// The number of samples taken, counted up to [`SETTLING`].
     samples: u32,
     failed: Option<MeasureError>,
     /// The anomalies of the sample, and after decoding also those of its instances.
@@ -56,23 +56,23 @@ pub(crate) struct Probe {
     pub(crate) values: Values,
 }
 
-/// Readings as arrays, one entry for each in their order.
+/// Readings as arrays, each with one entry for every reading, in the order of the readings.
 #[derive(Default)]
 pub(crate) struct Values {
     /// The values: integers, the bits of doubles, or numbers of reasons, as the code says.
     pub(crate) bits: Vec<i64>,
     pub(crate) codes: Vec<i8>,
-    /// The version of the codes, which changes when a code does, and that is seldom.
+    /// The version of the codes, which changes when a code changes. Codes seldom change.
     pub(crate) codes_version: i32,
     pub(crate) raw: Vec<i64>,
     pub(crate) before: Vec<i64>,
     slots: Vec<(usize, Arc<SensorSlot>)>,
-    /// The version of the slots, which changes when they do.
+    /// The version of the slots, which changes when the slots change.
     pub(crate) version: i32,
     /// The version of the slots that Java has, and these slots.
     delivered: (i32, Vec<(usize, Arc<SensorSlot>)>),
     reasons: Vec<NoValue>,
-    /// The version of the reasons, which changes when they do.
+    /// The version of the reasons, which changes when the reasons change.
     pub(crate) reasons_version: i32,
 }
 

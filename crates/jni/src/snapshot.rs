@@ -25,7 +25,7 @@ use std::time::Duration;
 pub(crate) enum Wanted {
     Global,
     Costly,
-    /// Objects with a counter each; counter 0 means all counters of the object.
+    /// Chosen counters, each with its object; counter 0 means all counters of the object.
     Custom(Vec<(TitleIndex, TitleIndex)>),
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct CounterSnapshot {
     request: Ask,
     generation: u64,
     state: State,
-    /// The samples taken, up to [`SETTLING`].
+    /// The number of samples taken, counted up to [`SETTLING`].
     count: u32,
     taken: Snapshot,
     /// The snapshot that was decoded last, whose structure is shown.
@@ -120,8 +120,8 @@ impl CounterSnapshot {
         Ok(())
     }
 
-    /// Takes the data. Returns whether there was an anomaly: a buffer that grew without being new, or a
-    /// fault of a part.
+    /// Takes a sample. Returns whether there was an anomaly: a buffer that grew although it was not
+    /// new, or a fault in a part of the collection.
     pub(crate) fn sample(&mut self) -> Result<bool, Failure> {
         self.expect(Operation::Sample, &[State::Prepared])?;
         self.state = State::Initialized;
@@ -134,7 +134,7 @@ impl CounterSnapshot {
         Ok(is_settled && self.taken.has_grown() || !self.taken.faults().is_empty())
     }
 
-    /// Makes values of the data. Returns whether there was an anomaly: instances that came or
+    /// Decodes the sample into values. Returns whether there was an anomaly: instances that came or
     /// went, other counters, or other title indexes than before.
     pub(crate) fn decode(&mut self) -> Result<bool, Failure> {
         self.expect(Operation::Decode, &[State::Sampled])?;

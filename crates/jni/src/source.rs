@@ -62,7 +62,7 @@ impl OpenSource {
         Ok(self.shared.insert(SharedSource::open(&self.address)?).clone())
     }
 
-    /// Moves a recording on, for all readers of this object.
+    /// Moves a recording to its next sample, for all readers of this object.
     pub(crate) fn advance(&mut self) -> Result<(), Failure> {
         Ok(self.shared()?.advance()?)
     }
@@ -107,7 +107,7 @@ impl OpenSource {
         Ok(Probe::new(self.source()?.probe(&selection, max_age)?))
     }
 
-    /// The titles of a language; for `None` those of the source's first language.
+    /// The titles of a language; for `None`, those of the source's first language.
     pub(crate) fn titles(
         &mut self,
         language: Option<LanguageId>,
@@ -133,7 +133,7 @@ fn sensor(sensor: &Sensor, answer: &mut Answer) {
 /// The place that no enumeration of Java has: Java refuses the sensor.
 const UNKNOWN: u8 = u8::MAX;
 
-/// The place in Java's `SensorKind`.
+/// The place of a sensor's kind in Java's `SensorKind`.
 pub(crate) fn kind(kind: SensorKind) -> u8 {
     match kind {
         SensorKind::Counter => 0,
@@ -142,7 +142,7 @@ pub(crate) fn kind(kind: SensorKind) -> u8 {
     }
 }
 
-/// The place in Java's `ValueType`.
+/// The place of a value type in Java's `ValueType`.
 pub(crate) fn value_type(value_type: ValueType) -> u8 {
     match value_type {
         ValueType::Int32 => 0,

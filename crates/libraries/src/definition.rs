@@ -17,13 +17,13 @@ use perfhive_format::LanguageId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Options for what a definition file may lack.
+/// Options for reading a definition file: what the file itself may not say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReadOptions {
-    /// The encoding of a file without a byte order mark. With `None` it is recognised: UTF-16,
-    /// UTF-8, the encoding that a manifest declares, or the code page of the languages of an `.ini`
-    /// file.
+    /// The encoding of a file without a byte order mark. With `None` the encoding is recognised:
+    /// UTF-16, UTF-8, the encoding that a manifest declares, or the code page of the languages of
+    /// an `.ini` file.
     pub encoding: Option<FileEncoding>,
     /// The symbol file of an `.ini` file; `None` for the file that the `.ini` file names.
     pub symbols: Option<PathBuf>,

@@ -8,16 +8,16 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::path::Path;
 
-/// How many functions a message lists.
+/// How many of a library's functions a message lists at most.
 const SHOWN: usize = 12;
 
 /// Fills in the missing names of Open, Collect and Close: the usual names, or the only `Collect...`
-/// that the library exports with its `Open...` and `Close...`. An Open or Close that it does not
-/// export becomes an empty name. Without a library nothing changes.
+/// that the library exports with its `Open...` and `Close...`. The name of an Open or Close that
+/// the library does not export becomes empty. Without a library nothing changes.
 ///
 /// # Errors
-/// Where the library cannot be read, exports no such function or several, or lacks a named
-/// one; `functions` is unchanged then.
+/// Where the library cannot be read, exports no such function or several, or lacks a named one;
+/// `functions` is unchanged then.
 pub fn fill(functions: &mut Functions) -> Result<(), RegisterError> {
     let Some(library) = functions.library.clone() else { return Ok(()) };
     let exports = exports(&library)?;

@@ -45,7 +45,7 @@ impl Scope {
         }
     }
 
-    /// The highest index that may be allotted.
+    /// The highest index that a hive of this scope may allot.
     const fn highest(self) -> u32 {
         match self {
             Self::System => 999_999,
@@ -69,7 +69,8 @@ pub(crate) struct Titles {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Service {
     pub(crate) registration: Registration,
-    /// Values outside of the contract, as written. A provider may keep its own values here.
+    /// Values of the provider's key that are not part of the contract, as written. A provider may
+    /// keep its own values there.
     pub(crate) other: Vec<(String, String)>,
 }
 
@@ -104,12 +105,12 @@ pub struct Hive {
     /// The registered providers, in the order of their names.
     pub(crate) services: Vec<Service>,
     pub(crate) languages: BTreeMap<LanguageId, Titles>,
-    /// Faults of values that are ignored. They do not keep the file from being changed.
+    /// Faults in values that are ignored. A hive with such faults can still be changed.
     pub(crate) warnings: Vec<HiveFault>,
 }
 
 impl Hive {
-    /// An empty hive.
+    /// A hive of this scope without registrations.
     #[must_use]
     pub fn new(scope: Scope) -> Self {
         let base = scope.base_index();
@@ -156,8 +157,8 @@ impl Hive {
     }
 
     /// Adds the registrations and texts of this hive to `all`, and the test level if it is the
-    /// machine's hive. A provider with a name or an index that `all` already has is left out
-    /// with its texts. It becomes a fault; `place` says in which file.
+    /// machine's hive. A provider with a name or an index that `all` already has is left out with
+    /// its texts. Each such provider adds a fault; `place` is the file that the fault names.
     pub fn add_to(&self, all: &mut Registrations, place: &str, faults: &mut Vec<RegisterFault>) {
         if let Some(level) = self.test_level.filter(|_| self.scope == Scope::System) {
             all.test_level = level;
@@ -214,7 +215,7 @@ pub(crate) fn fold(name: &str) -> String {
     name.to_lowercase()
 }
 
-/// All indexes of a provider, names and help texts alike.
+/// The range of all indexes of a provider, of names and of help texts.
 pub(crate) fn span(one: &Registration) -> RangeInclusive<u32> {
     one.first_counter.min(one.first_help)..=one.last_counter.max(one.last_help)
 }
@@ -224,8 +225,8 @@ fn overlap(a: &Registration, b: &Registration) -> bool {
     a.start() <= b.end() && b.start() <= a.end()
 }
 
-/// What is wrong with the name of a service, which must be a registry key on Windows, and fit
-/// a section of the hive; `None` for a good name.
+/// Why a text cannot be the name of a service: the name must be a registry key on Windows, and fit
+/// a section of the hive. `None` for a valid name.
 pub(crate) fn bad_name(name: &str) -> Option<&'static str> {
     if name.is_empty() {
         return Some("is empty");

@@ -25,7 +25,7 @@ pub use watch::{ReadHives, Watch};
 /// in its folders `system` and `user`. A program with more rights than its caller ignores it.
 pub const FOLDER_VARIABLE: &str = "PERFHIVE_HIVE";
 
-/// How long a registration waits for the lock of the hive.
+/// How long a registration waits for the lock of the hive at most.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// One hive on disk.
@@ -53,7 +53,7 @@ enum Step {
 }
 
 impl HiveFile {
-    /// The hive in this folder. The first change creates the folder and the file.
+    /// The hive of this scope in this folder. The first change creates the folder and the file.
     #[must_use]
     pub fn new(scope: Scope, folder: impl Into<PathBuf>) -> Self {
         let folder = folder.into();
@@ -143,7 +143,8 @@ impl HiveFile {
         Err(RegisterError::new(RegisterErrorKind::Damaged, message))
     }
 
-    /// Changes the hive under its lock.
+    /// Changes the hive with `change` while holding the hive's lock. Returns the result of
+    /// `change`.
     fn change<T>(
         &self,
         change: impl FnOnce(&mut Hive) -> Result<T, RegisterError>,

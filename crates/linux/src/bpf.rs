@@ -65,7 +65,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     why: String,
-    /// All checks before loading passed.
+    /// Whether the refusal came although all checks before loading had passed.
     surprising: bool,
 }
 
@@ -79,7 +79,7 @@ impl Refusal {
         Self { why: why.into(), surprising: true }
     }
 
-    /// Whether it is reported as a fault although BPF was not chosen explicitly.
+    /// Whether the refusal is reported as a fault even if BPF was not chosen explicitly.
     pub(crate) fn is_surprising(&self) -> bool {
         self.surprising
     }
@@ -91,18 +91,18 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// The numbers of processes and threads with slots.
+/// The numbers of processes and of threads that have slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Room {
     pub(crate) processes: u32,
     pub(crate) threads: u32,
 }
 
-/// Limit to the slots: some 100 MB each.
+/// The greatest numbers of slots: some 100 MB of memory for each kind.
 const MOST: Room = Room { processes: 1 << 18, threads: 1 << 20 };
 
 impl Room {
-    /// Room for these numbers twice; `None` beyond the limit.
+    /// Room for twice these numbers of processes and threads; `None` if that is beyond the limit.
     pub(crate) fn of(processes: usize, threads: usize) -> Option<Self> {
         let room = |count: usize, least: usize, most: u32| {
             let count = count.max(least).checked_mul(2)?.checked_next_power_of_two()?;
@@ -115,7 +115,8 @@ impl Room {
     }
 }
 
-/// Loads the program once, to find out whether it can be used.
+/// Why the BPF reader cannot be used below `root`; `None` if it can. Loads the program once to find
+/// out.
 pub(crate) fn refusal(root: &ProcRoot) -> Option<Refusal> {
     let room = Room { processes: 1, threads: 1 };
     Program::load(root, room, false).err()

@@ -151,7 +151,7 @@ impl Session for CgroupSession {
 }
 
 impl CgroupSession {
-    /// Finds the groups. Returns whether that succeeded; otherwise it adds a fault.
+    /// Finds the groups. Returns false, and adds a fault, if they cannot be found.
     fn find_groups(&mut self) -> bool {
         if self.mounted.is_none() {
             match mount::find(&self.root, &mut self.proc) {

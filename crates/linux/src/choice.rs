@@ -45,7 +45,7 @@ impl LinuxOptions {
         self
     }
 
-    /// Whether a process that has not run since the sample before may be read in part.
+    /// Whether a process that has not run since the sample before is read only in part.
     pub(crate) fn skips_resting(&self) -> bool {
         !self.read_resting
     }

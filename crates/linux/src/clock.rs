@@ -89,7 +89,8 @@ impl TimeBase {
         self.boot
     }
 
-    /// The present time; for a copy, the time at which it was made; 0 if the copy lacks `uptime`.
+    /// The present time; for a copy, the time at which the copy was made; 0 if the copy lacks
+    /// `uptime`.
     #[must_use]
     pub fn now(&self) -> FileTime {
         self.now_by(nanos)

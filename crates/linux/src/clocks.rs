@@ -13,7 +13,7 @@ fn id(clock: SystemClock) -> ClockId {
     }
 }
 
-/// The smallest step by which a clock advances.
+/// The smallest step by which a clock advances, as the kernel reports it.
 #[must_use]
 pub fn resolution(clock: SystemClock) -> Duration {
     let step = of_timespec(clock_getres(id(clock)));

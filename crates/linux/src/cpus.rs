@@ -43,9 +43,10 @@ pub(crate) struct SystemStat {
     pub(crate) has_all_cpus: bool,
     pub(crate) switches: Option<u64>,
     pub(crate) running: Option<u64>,
-    /// How many threads wait for a disk.
+    /// How many threads wait for a disk; `None` if the text does not say so.
     pub(crate) blocked: Option<u64>,
-    /// How many processes and threads were created since the start.
+    /// How many processes and threads were created since the machine started; `None` if the text
+    /// does not say so.
     pub(crate) made: Option<u64>,
     pub(crate) interrupts: Option<u64>,
     pub(crate) soft_interrupts: Option<u64>,
@@ -96,7 +97,7 @@ impl Ticks {
 }
 
 impl SystemStat {
-    /// Forgets what was read.
+    /// Removes the contents that were read.
     pub(crate) fn clear(&mut self) {
         let (mut cpus, mut damage) =
             (std::mem::take(&mut self.cpus), std::mem::take(&mut self.damage));

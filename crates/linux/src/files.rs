@@ -299,8 +299,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The text of a file, read to its end; a file of procfs or sysfs stays open in
-    /// `file`.
+    /// The text of a file, read to its end. A file of procfs or sysfs stays open in `file`.
     pub(crate) fn system(
         &mut self,
         path: &CStr,

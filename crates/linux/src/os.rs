@@ -33,7 +33,8 @@ pub(crate) fn provider(root: &ProcRoot) -> impl Provider + use<> {
     LinuxProvider::new("linux-system", &OBJECTS, root, SystemSession::open)
 }
 
-/// Files that stay open after they were read for the first time.
+/// The files of the provider, which stay open after they were read for the
+/// first time.
 #[derive(Default)]
 struct Files {
     stat: Option<OwnedFd>,

@@ -87,7 +87,7 @@ static OBJECTS: [&Object; 8] = [
     &THREAD_DETAILS,
 ];
 
-/// The provider.
+/// The provider `linux-process` for the machine below `root`.
 pub(crate) fn provider(root: &ProcRoot, options: &LinuxOptions) -> impl Provider + use<> {
     let (choice, skip) = (options.chosen(), options.skips_resting());
     let provider = LinuxProvider::new("linux-process", &OBJECTS, root, move |root, reader| {
@@ -103,8 +103,9 @@ pub(crate) fn provider(root: &ProcRoot, options: &LinuxOptions) -> impl Provider
 
 struct ProcessSession {
     root: ProcRoot,
-    /// Reads the processes of collections that are not for all: what this session keeps from one
-    /// collection to the next is of all processes.
+    /// The session that reads processes for collections that are not for all processes. It is
+    /// separate because the state that this session keeps from one collection to the next is of all
+    /// processes.
     of_few: Option<Box<Self>>,
     few: Few,
     reader: ProcessReader,
@@ -119,7 +120,7 @@ struct ProcessSession {
     pids: Vec<u32>,
     /// The processes that are read from `/proc`, by ascending number.
     tracked: Vec<Tracked>,
-    /// Processes of the collection before; empty between collections.
+    /// The processes of the previous collection; empty between collections.
     before: Vec<Tracked>,
     owners: Vec<Owner>,
     copies: Copies,
@@ -358,7 +359,8 @@ impl ProcessSession {
     }
 }
 
-/// Adds what processes had counted when they ended, and what they did before that.
+/// Adds to `total` the counts that ended processes had when they were last seen, and the processor
+/// time that they used between then and their end.
 fn add_ended(
     total: &mut Sum,
     ended: &mut Ended<GROWING>,

@@ -27,11 +27,10 @@ use perfhive_format::TitleIndex;
 use std::fmt;
 use std::sync::Arc;
 
-/// A performance object: the counters of one kind of thing (.NET:
-/// `PerformanceCounterCategory`).
+/// A performance object: the counters of one kind of thing (.NET: `PerformanceCounterCategory`).
 ///
-/// A category belongs to this machine. Its source is opened once in a program. For other
-/// sources each function has a counterpart with `_in` behind its name.
+/// A category belongs to this machine. Its source is opened once in a program. The functions that
+/// end in `_in` take a category of another source.
 ///
 /// ```ignore-windows,ignore-macos
 /// use perfhive::Category;
@@ -47,8 +46,8 @@ use std::sync::Arc;
 pub struct Category {
     source: SharedSource,
     tracked: TrackedCategory,
-    /// The titles in every language, with the generation of the catalogue that they belong to.
-    /// `None` before they were needed.
+    /// The titles in every language, with the generation of the catalogue that the titles belong
+    /// to. `None` until a method first needs the titles.
     all_titles: Option<(u64, Arc<TitleSet>)>,
 }
 
@@ -63,7 +62,7 @@ impl Category {
     /// ```
     ///
     /// # Errors
-    /// A source that does not tell what it has.
+    /// A source that cannot list its objects.
     pub fn all() -> Result<Vec<Self>, QueryError> {
         Self::all_in(&SharedSource::local()?)
     }
@@ -79,13 +78,12 @@ impl Category {
     /// ```
     ///
     /// # Errors
-    /// [`QueryError::UnknownObject`] with the nearest names; a source that does not tell what
-    /// it has.
+    /// [`QueryError::UnknownObject`] with the nearest names; a source that cannot list its objects.
     pub fn new(category: &str) -> Result<Self, QueryError> {
         Self::new_in(&SharedSource::local()?, category)
     }
 
-    /// Whether a category exists (.NET: `Exists`).
+    /// Whether this machine has a category with this name (.NET: `Exists`).
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::Category;
@@ -95,13 +93,13 @@ impl Category {
     /// ```
     ///
     /// # Errors
-    /// A source that does not tell what it has.
+    /// A source that cannot list its objects.
     pub fn exists(category: &str) -> Result<bool, QueryError> {
         Self::exists_in(&SharedSource::local()?, category)
     }
 
-    /// Whether an instance exists now (.NET: `InstanceExists`, with the same order of
-    /// arguments).
+    /// Whether a category of this machine has an instance of this name now (.NET: `InstanceExists`,
+    /// with the same order of arguments).
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::Category;
@@ -116,8 +114,7 @@ impl Category {
         Self::instance_exists_in(&SharedSource::local()?, instance, category)
     }
 
-    /// Whether a category has a counter (.NET: `CounterExists`, with the same order of
-    /// arguments).
+    /// Whether a category has a counter (.NET: `CounterExists`, with the same order of arguments).
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::Category;
@@ -127,7 +124,7 @@ impl Category {
     /// ```
     ///
     /// # Errors
-    /// A category that does not exist; a source that does not tell what it has.
+    /// A category that does not exist; a source that cannot list its objects.
     pub fn counter_exists(counter: &str, category: &str) -> Result<bool, QueryError> {
         Self::counter_exists_in(&SharedSource::local()?, counter, category)
     }
@@ -196,7 +193,7 @@ impl Category {
         }
     }
 
-    /// Whether a source has an instance now.
+    /// Whether a category of a source has an instance of this name now.
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::{Category, SharedSource};
@@ -235,19 +232,19 @@ impl Category {
 
 /// The members of one category.
 impl Category {
-    /// The name in the shown language, or the title index where the source has no name.
+    /// The category's name in the shown language, or its title index where the source has no name.
     #[must_use]
     pub fn name(&self) -> String {
         self.tracked.directory.titles.name_or_index(self.tracked.object.name)
     }
 
-    /// The title index of the name.
+    /// The title index of the category's name.
     #[must_use]
     pub fn index(&self) -> TitleIndex {
         self.tracked.object.name
     }
 
-    /// The help text in the shown language; `None` where the source has none.
+    /// The category's help text in the shown language; `None` where the source has no help text.
     ///
     /// ```ignore-windows,ignore-macos
     /// let memory = perfhive::Category::new("Memory")?;
@@ -266,9 +263,9 @@ impl Category {
         self.tracked.object.has_instances
     }
 
-    /// The present instances in their order: `name` or `parent/name`. Where several have the same,
-    /// all but the first have `#n` behind it. Each text finds its instance. Empty for a category
-    /// without instances.
+    /// The names of the present instances in the order of the data: `name` or `parent/name`. Where
+    /// several instances have the same name, all but the first have `#n` behind it. Every name
+    /// finds its own instance. The list is empty for a category without instances.
     ///
     /// ```ignore-windows,ignore-macos
     /// let threads = perfhive::Category::new("Thread")?.instance_names()?;
@@ -282,8 +279,8 @@ impl Category {
         Ok(self.instances()?.iter().map(ToString::to_string).collect())
     }
 
-    /// The present instances in their order, as parts of names. The name of a parent is held
-    /// once for all its instances.
+    /// The present instances in the order of the data, each as the parts of its name. The name of a
+    /// parent is held once for all its instances.
     ///
     /// ```ignore-windows,ignore-macos
     /// let threads = perfhive::Category::new("Thread")?.instances()?;
@@ -303,7 +300,8 @@ impl Category {
         Ok(self.present(sample)?.labels().to_vec())
     }
 
-    /// Whether an instance exists now. A category without instances has the empty name only.
+    /// Whether the category has an instance of this name now. For a category without instances only
+    /// the empty name exists.
     ///
     /// # Errors
     /// A source that fails, or has no data of the category.
@@ -315,7 +313,7 @@ impl Category {
     }
 
     /// Whether the category has a counter with this name in any language, or with this title index.
-    /// If the source does not answer, what was known last counts.
+    /// If the source does not answer, the answer is that of the catalogue read last.
     ///
     /// ```ignore-windows,ignore-macos
     /// let process = perfhive::Category::new("Process")?;
@@ -353,8 +351,9 @@ impl Category {
         counters.map(|counter| self.tracked.directory.titles.name_or_index(counter.name)).collect()
     }
 
-    /// The counters of an instance (.NET: `GetCounters`). The name is empty for a category
-    /// without instances. The instance may be missing now and come later.
+    /// A reader of each counter of an instance (.NET: `GetCounters`). The instance's name is empty
+    /// for a category without instances. An instance that is missing now is not an error: it may
+    /// come later.
     ///
     /// ```ignore-windows,ignore-macos
     /// for mut counter in perfhive::Category::new("Memory")?.counters("")? {
@@ -407,8 +406,8 @@ impl Category {
         Ok(CategoryData::new(directory.clone(), all_titles, object.name, sample))
     }
 
-    /// The titles in every language; those that are known where the source cannot tell the
-    /// others now.
+    /// The titles in every language. If the source cannot list them now, only the titles that are
+    /// already known.
     fn all_titles(&mut self) -> Arc<TitleSet> {
         let Directory { generation, titles, .. } = &self.tracked.directory;
         if let Some((_, all)) = self.all_titles.as_ref().filter(|(of, _)| of == generation) {
@@ -423,7 +422,7 @@ impl Category {
         }
     }
 
-    /// The object in a sample; an error if the sample lacks it.
+    /// The object of a sample; an error if the sample has no data of the category.
     fn present(&self, sample: SampledObject) -> Result<ObjectSample, QueryError> {
         sample.map_err(|why| {
             let message = format!("{}: {}", self.name(), NoValue::ObjectMissing(why));

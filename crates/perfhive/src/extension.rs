@@ -43,8 +43,8 @@ pub fn run_in(host: HostCommand) -> bool {
     HOST.set(host).is_ok()
 }
 
-/// The options of this process' sources, with accounts that all of the user's programs
-/// share.
+/// The options with which this process runs libraries. The accounts are those that all of the
+/// user's programs share.
 #[must_use]
 pub fn options() -> HostOptions {
     let options = HostOptions::new();
@@ -60,8 +60,8 @@ pub fn options() -> HostOptions {
 }
 
 /// Enables a registered provider: ends its quarantine for all of the user's programs, and enables
-/// its registration if that disables it. Running programs notice within seconds. Returns whether
-/// there was an account, or a disabled registration.
+/// its registration if the registration is disabled. Running programs notice within seconds.
+/// Returns whether there was an account to end or a disabled registration.
 ///
 /// # Errors
 /// Where the account or the registration cannot be written. Writing the whole machine's
@@ -74,8 +74,8 @@ pub fn enable(provider: &str) -> std::io::Result<bool> {
     Ok(enable_registration(provider)? || known)
 }
 
-/// Enables the registration that is in use: the machine's before the user's. Returns whether it was
-/// disabled.
+/// Enables the registration that is in use: the machine's if there is one, or else the user's.
+/// Returns whether that registration was disabled.
 #[cfg(target_os = "linux")]
 fn enable_registration(provider: &str) -> std::io::Result<bool> {
     use perfhive_contract::{RegisterErrorKind, Registrar as _};
@@ -125,7 +125,7 @@ mod registered {
     use std::sync::Arc;
     use std::time::Duration;
 
-    /// The registrations for this user on this machine.
+    /// The registrations of this machine and of this user.
     struct Registered {
         watch: Watch,
         faults: Vec<Fault>,
@@ -146,8 +146,9 @@ mod registered {
         }
     }
 
-    /// Adds the registered providers of this user and machine to a broker, which follows
-    /// changes. `patience` is how long readers without a deadline wait for them.
+    /// Adds the registered providers of this user and of this machine to a broker, which notices
+    /// later changes of the registrations. `patience` is how long a reader without a deadline waits
+    /// for these providers.
     pub(crate) fn with_registered(
         builder: BrokerBuilder,
         patience: Option<Duration>,

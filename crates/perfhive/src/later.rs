@@ -1,5 +1,5 @@
-//! A source that is opened when it is first asked: the source that collects the costly objects of a
-//! shared source.
+//! A source that is opened at its first ask. A shared source collects its costly objects through
+//! such a source.
 
 use crate::{OpenOptions, SourceAddress};
 use perfhive_engine::{
@@ -9,8 +9,8 @@ use perfhive_format::LanguageId;
 use std::sync::Arc;
 
 /// Shares an opened source of an address. Where the scheme permits it, a second source of the same
-/// address collects costly objects, opened when the first of them is asked for: reading memory maps
-/// then does not delay readers of other counters.
+/// address collects the costly objects; the second source is opened when a costly object is first
+/// asked for. Reading memory maps then does not delay readers of other counters.
 pub(crate) fn shared(
     address: &SourceAddress,
     options: &OpenOptions,

@@ -88,17 +88,17 @@ pub use scheme::{Capabilities, SourceAddress, SourceScheme};
 pub use schemes::{BadAddress, SCHEMES};
 pub use shared_source::SharedSource;
 
-/// Everything of the engine, for sources and providers of one's own: frames, pools, rosters,
+/// The whole engine, for programs with sources and providers of their own: frames, pools, rosters,
 /// guarded buffers, Windows' objects as tables.
 pub use perfhive_engine as engine;
-/// Asking: sources, what is wanted of them, and what they answer.
+/// Sources, the asks that they are given, and the snapshots and catalogues that they answer with.
 pub use perfhive_engine::{
     Ask, CacheBuilder, CacheStatistics, Cached, Catalogue, CatalogueCounter, CatalogueObject, Cost,
     Fault, FaultKind, Frame, InstanceWish, NO_OBJECT, ObjectQuery, ProviderState, ProviderStatus,
     Recording, Snapshot, SnapshotObject, Source, SourceError, SourceErrorKind, Span, TitleDatabase,
     TitleSet, Worker, nearest,
 };
-/// Counter paths, queries and their values.
+/// Counter paths, and queries that turn them into values.
 pub use perfhive_engine::{
     CounterPath, FormattedValue, Identity, InstanceLabel, InstancePattern, InstanceRole,
     NamePattern, NoFormat, NoValue, NumberFormat, ObjectItems, ObjectSample, OrderNumber,
@@ -113,7 +113,8 @@ pub use perfhive_format::{
     RawSample, TitleIndex, ValueError,
 };
 
-/// The contract of provider libraries, and what is registered of them.
+/// The C contract of provider libraries (Open, Collect, Close), and the registrations of such
+/// libraries.
 #[cfg(feature = "libraries")]
 pub use perfhive_contract as contract;
 
@@ -139,7 +140,7 @@ pub use perfhive_windows as windows;
 ))]
 pub use perfhive_shm as publish;
 
-/// The README's and the manual's examples are tests too.
+/// Runs the examples of the README and of the manual as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

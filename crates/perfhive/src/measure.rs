@@ -52,8 +52,8 @@ use perfhive_format::LanguageId;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The sensors of a source that all probe contexts share: they use one another's samples for a
-/// short time.
+/// A data source of counters over a cache, which all its probe contexts share: for a short time a
+/// context uses a sample that another context took.
 pub type SharedCounters = CounterSource<Cached<Box<dyn Source>>>;
 
 /// Opens the data sources of [addresses](SourceAddress), named by
@@ -114,13 +114,13 @@ pub fn data_source(address: &str, options: &OpenOptions) -> Result<SharedCounter
     }
 }
 
-/// The sensors of any source, under a name of the caller's choice: two
-/// recordings of one machine, for example, or a source behind a
-/// [`Worker`](crate::Worker), which keeps to deadlines.
+/// The data source of any source, under a name of the caller's choice. Examples are two recordings
+/// of one machine, which need different names, and a source behind a [`Worker`](crate::Worker),
+/// which keeps to deadlines.
 ///
-/// Data is kept for other readers for 500 ms. The present sample of a recording is kept as a
-/// whole until a reader that had it asks for the next one, so that all readers are at the same
-/// sample.
+/// Data is kept for other readers for 500 ms. The present sample of a recording is kept as a whole
+/// until a reader that has already read it asks again; the recording then moves on. All readers are
+/// thus at the same sample.
 ///
 /// ```ignore-windows,ignore-macos
 /// use perfhive::measure::{self, DataSource};
@@ -163,8 +163,8 @@ pub fn name_of(address: &SourceAddress, machine: &str) -> String {
     address.data_source(machine)
 }
 
-/// A recording that answers every request with a whole sample, so that a reader that asks for
-/// one object and then for another gets both from the same sample.
+/// A recording that answers every request with a whole sample. A reader that asks for one object
+/// and then for another gets both from the same sample.
 struct WholeSamples<S>(S);
 
 impl<S: Source> Source for WholeSamples<S> {

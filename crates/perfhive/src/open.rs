@@ -1,4 +1,4 @@
-//! From the text of an address to a source.
+//! Opening sources: from the text of an address to a source.
 
 use crate::bounded::Bounded;
 use crate::options::OpenOptions;
@@ -6,13 +6,14 @@ use crate::scheme::SourceAddress;
 use perfhive_engine::{Source, SourceError, SourceErrorKind};
 
 impl OpenOptions {
-    /// As the function [`reader_of_processes`], with the timeout of these options.
+    /// The reader of processes and threads that a source uses, as the function
+    /// [`reader_of_processes`] returns it, but with the timeout of these options.
     #[must_use]
     pub fn reader_of_processes(&self, address: &str) -> Option<String> {
         address.parse::<SourceAddress>().ok()?.reader(self)
     }
 
-    /// Opens a source.
+    /// Opens the source of an address with these options.
     ///
     /// # Errors
     /// Where the text is no [`SourceAddress`], or the source cannot be read.
@@ -40,8 +41,9 @@ pub fn open(address: &str) -> Result<Box<dyn Source>, SourceError> {
     OpenOptions::new().open(address)
 }
 
-/// The reader of processes and threads that a source uses, in one line for people; `None`
-/// where the source has no choice of readers. For a capture it is the reader at that time.
+/// The reader of processes and threads that the source of an address uses, in one line for people;
+/// `None` where the source has no choice of readers. For a capture it is the reader that the
+/// capture was made with.
 #[must_use]
 pub fn reader_of_processes(address: &str) -> Option<String> {
     OpenOptions::new().reader_of_processes(address)

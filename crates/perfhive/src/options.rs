@@ -6,9 +6,9 @@ use std::time::Duration;
 /// How a source is opened.
 #[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
-    /// Files with title lists.
+    /// The files with title lists, which name what a source itself does not name.
     pub(crate) titles: Vec<PathBuf>,
-    /// The encoding of text logs.
+    /// The encoding of text logs; `None` if none was set.
     #[cfg(feature = "recording")]
     pub(crate) encoding: Option<crate::recording::FileEncoding>,
     /// The timeout of a request; `None` for the default.
@@ -49,12 +49,12 @@ impl OpenOptions {
 
     /// Sets the timeout of each request to a source that is not a recording.
     ///
-    /// - On Windows a quarter of the timeout is for the request as a whole, half for the search
-    ///   for the providers that hang, which cost their own objects only, and a quarter for
-    ///   connecting to another machine. The default is 10, 20 and 10 seconds.
-    /// - On Linux the timeout is for libraries of registered providers; the default is two
-    ///   seconds, or twice the time that the library took lately. Other objects do not wait for
-    ///   a late library, and its objects are missing from that answer.
+    /// - On Windows a quarter of the timeout is for the request as a whole, half for the search for
+    ///   providers that hang, and a quarter for connecting to another machine. Only the objects of
+    ///   a provider that hangs are missing from the answer. The default is 10, 20 and 10 seconds.
+    /// - On Linux the timeout is for libraries of registered providers; the default is two seconds,
+    ///   or twice the time that the library took lately. Other objects do not wait for a late
+    ///   library, and its objects are missing from that answer.
     ///
     /// ```
     /// use std::time::Duration;

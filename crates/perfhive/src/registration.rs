@@ -29,8 +29,8 @@ pub use perfhive_libraries::definition::{
 pub use perfhive_libraries::functions::fill as find_functions;
 pub use perfhive_libraries::hive::Scope;
 
-/// The registrar of this system, for the whole machine or for the user: on Windows the
-/// registry, elsewhere a file, which the manual describes.
+/// The registrar of this system for a scope, the whole machine or the user. It keeps registrations
+/// in the registry on Windows, and elsewhere in a file, which the manual describes.
 ///
 /// # Errors
 /// Where the system has no place for registrations of this scope, or the environment names no home.

@@ -30,14 +30,16 @@ pub(crate) type DescribeReader = fn(&SourceAddress, &OpenOptions) -> Option<Stri
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Capabilities {
-    /// Whether an address without a target is the machine that the program runs on.
+    /// Whether an address with nothing behind the scheme's name is the machine that the program
+    /// runs on.
     pub this_machine: bool,
-    /// Whether the samples are recorded: collecting goes on to the next one and ends with the last.
+    /// Whether the samples are recorded: each collection takes the next sample, and after the last
+    /// one there are no more.
     pub recorded: bool,
-    /// Whether the source may lack names, which title lists give it ([`OpenOptions::titles`]).
+    /// Whether the source may lack names, which title lists then supply ([`OpenOptions::titles`]).
     pub takes_titles: bool,
-    /// Whether the objects are those of [`standard`](crate::engine::standard) tables, which have a
-    /// reason for each counter of Windows that is missing.
+    /// Whether the objects are those of the [`standard`](crate::engine::standard) tables. These
+    /// tables give a reason for each counter of Windows that is missing.
     pub standard_objects: bool,
     /// Whether a second source of the same address collects costly objects without delaying the
     /// first.
@@ -71,13 +73,13 @@ pub struct SourceAddress {
 }
 
 impl SourceAddress {
-    /// The scheme.
+    /// The scheme that the address begins with.
     #[must_use]
     pub fn scheme(&self) -> &'static SourceScheme {
         self.scheme
     }
 
-    /// Whether the source is the machine that the program runs on.
+    /// Whether the address is the machine that the program runs on.
     #[must_use]
     pub fn is_this_machine(&self) -> bool {
         self.scheme.capabilities.this_machine && self.target.is_empty()
@@ -89,8 +91,8 @@ impl SourceAddress {
         (self.scheme.target == TargetKind::Host).then_some(&self.target)
     }
 
-    /// The files or the folder of a recording; empty for other schemes. A comma may belong to a
-    /// file's name: where a file of the whole name exists, it is meant.
+    /// The files or the folder of a recording; empty for other schemes. A comma separates files,
+    /// unless a file exists under the whole text with its commas: that file is then the only one.
     #[must_use]
     pub fn files(&self) -> Vec<PathBuf> {
         match self.scheme.target {
@@ -108,7 +110,8 @@ impl SourceAddress {
         (is_folder && !self.target.is_empty()).then(|| Path::new(&self.target))
     }
 
-    /// The name of the source in measurements; see
+    /// The name of the address's data source in measurements, where `machine`
+    /// is the name of the machine that a recording names; see
     /// [`measure::name_of`](crate::measure::name_of).
     pub(crate) fn data_source(&self, machine: &str) -> String {
         (self.scheme.data_source)(self, machine)

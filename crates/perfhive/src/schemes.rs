@@ -118,7 +118,7 @@ fn no_choice(_: &SourceAddress, _: &OpenOptions) -> Option<String> {
     None
 }
 
-/// The reader of processes that a capture was made with; `None` for other files.
+/// The reader of processes that a capture was made with; `None` for other recordings.
 #[cfg(feature = "recording")]
 fn reader_of_files(address: &SourceAddress, _: &OpenOptions) -> Option<String> {
     perfhive_recording::reader_of_processes(&address.files())
@@ -147,20 +147,21 @@ fn open_files(address: &SourceAddress, _: &OpenOptions) -> Result<Box<dyn Source
 }
 
 impl SourceAddress {
-    /// `local:`, this machine with the best reader of processes that it allows.
+    /// The address `local:`: this machine, with the best reader of processes that the machine
+    /// allows.
     #[must_use]
     pub fn local() -> Self {
         Self::of("local:", "")
     }
 
-    /// `registry://HOST`, another Windows machine. A host that is not a name is refused when the
-    /// address is opened.
+    /// The address `registry://HOST`: another Windows machine. A host that is not a name is refused
+    /// when the address is opened.
     #[must_use]
     pub fn registry(host: &str) -> Self {
         Self::of("registry://", host)
     }
 
-    /// `file:PATH`, a recording: a capture's folder or a file.
+    /// The address `file:PATH`: a recording, which is a capture's folder or a file.
     #[must_use]
     pub fn file(path: &str) -> Self {
         Self::of("file:", path)
@@ -211,11 +212,12 @@ impl FromStr for SourceAddress {
     }
 }
 
-/// A text that is not an address.
+/// The error of a text that is not an address.
 #[derive(Clone, Debug)]
 pub struct BadAddress {
     text: String,
-    /// The scheme, where only what follows it is wrong; `None` if the text names no scheme.
+    /// The scheme that the text begins with, if only the text behind it is wrong; `None` if the
+    /// text begins with no scheme.
     scheme: Option<&'static SourceScheme>,
 }
 

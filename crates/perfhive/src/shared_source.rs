@@ -12,28 +12,29 @@ use std::time::Duration;
 
 type Inner = Cached<Box<dyn Source>>;
 
-/// An object of a sample; where the sample lacks it, the reason if one is known.
+/// An object of a sample. If the sample lacks the object, the error is the reason, or `None` if no
+/// reason is known.
 pub(crate) type SampledObject = Result<ObjectSample, Option<Arc<str>>>;
 
 /// A handle to a source that many [categories](crate::Category) and
-/// [counters](crate::PerformanceCounter) share. A clone is another reader of the same source;
-/// it may go to another thread.
+/// [counters](crate::PerformanceCounter) share. A clone is another reader of the same source; it
+/// may go to another thread.
 ///
-/// `local:` is opened once in a process, when it is first needed, and stays open. It is the
-/// source of every category and counter for which no other is named.
+/// `local:` is opened once in a process, when it is first needed, and stays open. It is the source
+/// of every category and counter that is made without naming a source.
 ///
 /// # Fresh data, or shared
 ///
-/// By default every request is answered from a collection that began after it. Requests at the
-/// same time share one. With [`max_age`](Self::max_age), counters of one category share kept
-/// data too: ten counters that are read in turn cost one collection, and none of them gets the
-/// same sample twice.
+/// By default every request is answered from a collection that began after it. Requests at the same
+/// time share one. With [`max_age`](Self::max_age), counters of one category share kept data too:
+/// ten counters that are read in turn cost one collection, and none of them gets the same sample
+/// twice.
 ///
 /// # Recordings
 ///
-/// All readers of a recording are at the same sample. A reader that asks for a sample gets this
-/// one if it has not had it, and otherwise moves the recording on for all. Listing instances
-/// never moves it.
+/// All readers of a recording are at the same sample. A reader that asks for a sample gets the
+/// present sample if the reader has not had it yet. Otherwise the request moves the recording to
+/// the next sample, for all readers. Listing instances never moves it.
 ///
 /// ```ignore-windows,ignore-macos
 /// use perfhive::{Category, PerformanceCounter, SharedSource};
@@ -59,7 +60,7 @@ pub struct SharedSource {
 static LOCAL: Mutex<Option<SharedSource>> = Mutex::new(None);
 
 impl SharedSource {
-    /// Shares a source.
+    /// Makes an opened source a shared one, for any number of readers.
     ///
     /// ```no_run
     /// let source = perfhive::open("file:a.bin,b.bin")?;
@@ -72,7 +73,7 @@ impl SharedSource {
         Self { inner, max_age: Duration::ZERO, language: None, faults: Vec::new() }
     }
 
-    /// The source of this machine. It is opened once in a process.
+    /// The shared source of this machine, which is opened once in a process.
     ///
     /// ```ignore-windows,ignore-macos
     /// let source = perfhive::SharedSource::local()?;
@@ -92,8 +93,9 @@ impl SharedSource {
         Ok(local.insert(source).clone())
     }
 
-    /// Opens an [address](SourceAddress): `local:` is the source that
-    /// [`local`](Self::local) gives, any other is opened anew.
+    /// Opens the source of an [address](SourceAddress). `local:` gives the
+    /// source that [`local`](Self::local) gives; any other address is opened
+    /// anew at each call.
     ///
     /// ```ignore-windows,ignore-macos
     /// assert!(perfhive::SharedSource::open("local:").is_ok());
@@ -118,11 +120,11 @@ impl SharedSource {
         Ok(Self { inner, max_age: Duration::ZERO, language: None, faults: Vec::new() })
     }
 
-    /// The source of a machine by its name, as .NET's `machineName` gives it: `.`, `localhost`,
-    /// nothing, or this machine's own name, with or without two backslashes in front. On
-    /// Windows any other name opens `registry://NAME`, anew each time and without asking the
-    /// machine. Elsewhere no other machine can be reached by name; [`new`](Self::new) shares a
-    /// source of its data.
+    /// The source of the machine with this name, in the form of .NET's `machineName`. `.`,
+    /// `localhost`, the empty text and this machine's own name, with or without two backslashes in
+    /// front, are this machine. On Windows any other name opens `registry://NAME`, anew each time
+    /// and without a call to that machine. On other systems no other machine can be reached by
+    /// name; [`new`](Self::new) shares a source with another machine's data.
     ///
     /// ```ignore-windows,ignore-macos
     /// let local = perfhive::SharedSource::of_machine(".")?;
@@ -148,8 +150,9 @@ impl SharedSource {
         Err(SourceError::new(SourceErrorKind::NotFound, name, message))
     }
 
-    /// The same source with another limit to the age of kept data. Zero, the default, takes no
-    /// data from before the request. Recordings have no such limit.
+    /// The same source with another limit to the age of kept data. The limit is zero by default:
+    /// every request is then answered from a collection that began after it. The limit has no
+    /// effect on recordings.
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::{PerformanceCounter, SharedSource};
@@ -187,7 +190,8 @@ impl SharedSource {
         self
     }
 
-    /// The faults of the last sample that this handle took: what could not be read, and warnings.
+    /// The faults of the last sample that this handle took: objects or counters that could not be
+    /// read, and warnings.
     #[must_use]
     pub fn faults(&self) -> &[Fault] {
         &self.faults
@@ -196,18 +200,19 @@ impl SharedSource {
     /// The name of the machine that the counters belong to.
     ///
     /// # Errors
-    /// Where the source does not tell what it has.
+    /// Where the source cannot list its objects.
     pub fn machine(&self) -> Result<String, SourceError> {
         Ok(self.inner.clone().catalogue(&Ask::nothing())?.machine.clone())
     }
 
-    /// The name of the source in messages.
+    /// The name of the source, as messages show it.
     #[must_use]
     pub fn name(&self) -> String {
         self.inner.name().to_string()
     }
 
-    /// Whether waiting brings new samples; `false` for a recording.
+    /// Whether the source has new samples after a wait: `true` for a live source, `false` for a
+    /// recording.
     #[must_use]
     pub fn is_live(&self) -> bool {
         self.inner.is_live()
@@ -247,8 +252,8 @@ impl SharedSource {
         reader.collect(&recorded(), &mut snapshot)
     }
 
-    /// The number of collections, and of requests that kept data served, of all readers
-    /// together.
+    /// How many collections the source has made, and how many requests were served from kept data,
+    /// for all readers together.
     ///
     /// ```ignore-windows,ignore-macos
     /// let source = perfhive::SharedSource::local()?;
@@ -260,9 +265,9 @@ impl SharedSource {
         self.inner.statistics()
     }
 
-    /// A source over the same data, for a [`Query`](crate::Query) beside the counters. Each
-    /// sample that it takes of a recording moves the counters on, and browsing rewinds the
-    /// recording for all readers. Of a live source it takes data no older than
+    /// A source over the same data, for a [`Query`](crate::Query) beside the counters. Each sample
+    /// that the query takes of a recording moves the counters on too, and browsing rewinds the
+    /// recording for all readers. From a live source the query takes data no older than
     /// [`max_age`](Self::max_age), as the counters do.
     ///
     /// ```ignore-windows,ignore-macos
@@ -282,18 +287,18 @@ impl SharedSource {
         self.inner.catalogue(&Ask::nothing()).map(|catalogue| catalogue.generation)
     }
 
-    /// A new lookup of the source, prepared with names in the shown language.
+    /// A new lookup of the source, which has names in the shown language.
     fn lookup(&self) -> Result<Lookup<Inner>, SourceError> {
         let mut lookup = Lookup::new(self.inner.clone());
         lookup.prepare(self.language)?;
         Ok(lookup)
     }
 
-    /// The result of `look` for the category of a name in any language of the source, and
-    /// the directory that it was looked up in last.
+    /// Calls `look` with directories in which `category`, a name in any language of the source, was
+    /// searched. Returns the directory of the last call and the result of that call.
     ///
     /// # Errors
-    /// A source that does not tell what it has.
+    /// A source that cannot list its objects.
     pub(crate) fn search<T>(
         &self,
         category: &str,
@@ -305,7 +310,8 @@ impl SharedSource {
         Ok((lookup.directory().clone(), found))
     }
 
-    /// As [`search`](Self::search), but it is an error if `look` fails in the end.
+    /// As [`search`](Self::search), except that an error of the last `look` is returned as an
+    /// error.
     pub(crate) fn find<T>(
         &self,
         category: &str,
@@ -326,15 +332,15 @@ impl SharedSource {
         }
     }
 
-    /// Everything that the source has, in the shown language.
+    /// A directory of everything that the source has, with names in the shown language.
     pub(crate) fn list(&self) -> Result<Directory, SourceError> {
         let mut lookup = self.lookup()?;
         lookup.list()?;
         Ok(lookup.directory().clone())
     }
 
-    /// A sample of an object that this handle has not had: a fresh one of a live source, the
-    /// present or the next one of a recording.
+    /// A sample of an object that this handle has not had before. A live source is collected anew;
+    /// a recording gives its present sample or the next one.
     pub(crate) fn sample(
         &mut self,
         object: TitleIndex,
@@ -358,8 +364,8 @@ impl SharedSource {
     }
 }
 
-/// A request for the whole present sample of a recording. Requests for single objects would get
-/// a sample each.
+/// An ask for the whole present sample of a recording. Separate asks for single objects would each
+/// move the recording on by one sample.
 fn recorded() -> Ask {
     Ask::new(ObjectQuery::Global).max_age(Duration::MAX)
 }

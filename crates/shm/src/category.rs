@@ -1,4 +1,4 @@
-//! [`PublishedCategory`] and [`PublishedInstance`]: what this process publishes.
+//! [`PublishedCategory`] and [`PublishedInstance`]: the counters that this process publishes.
 
 use crate::counter::{PairCounter, PublishedCounter};
 use crate::definition::{CounterDeclaration, Declared, Places};
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::SystemTime;
 
-/// How long an instance exists.
+/// How long an instance exists: until its removal, or only until its last handle is dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Lifetime {
@@ -33,14 +33,14 @@ pub struct CategoryBuilder {
 }
 
 impl CategoryBuilder {
-    /// Sets the help text.
+    /// Sets the category's help text.
     #[must_use]
     pub fn help(mut self, help: &str) -> Self {
         self.declared.help = help.to_string();
         self
     }
 
-    /// Sets the level of detail, novice (for everyone) by default.
+    /// Sets the category's level of detail, novice (for everyone) by default.
     #[must_use]
     pub fn detail(mut self, detail: DetailLevel) -> Self {
         self.declared.detail = detail;
@@ -62,21 +62,21 @@ impl CategoryBuilder {
         self
     }
 
-    /// Adds a counter.
+    /// Adds a counter to the category.
     #[must_use]
     pub fn counter(mut self, counter: CounterDeclaration) -> Self {
         self.declared.counters.push(counter);
         self
     }
 
-    /// Adds counters.
+    /// Adds several counters to the category.
     #[must_use]
     pub fn counters(mut self, counters: impl IntoIterator<Item = CounterDeclaration>) -> Self {
         self.declared.counters.extend(counters);
         self
     }
 
-    /// Sets which counter, by its position from 0, a tool should show first.
+    /// Sets which counter a tool should show first, by the counter's position from 0.
     #[must_use]
     pub fn default_counter(mut self, place: u32) -> Self {
         self.declared.default_counter = Some(place);
@@ -110,7 +110,8 @@ pub struct PublishedCategory(Arc<Published>);
 #[derive(Debug)]
 struct Published(Arc<Shared>);
 
-/// The part that instances and handles keep alive: the mapping, and the table of slots.
+/// The state that instances and handles keep alive: the mapping of the file, and the table of
+/// slots.
 #[derive(Debug)]
 pub(crate) struct Shared {
     declared: Declared,
@@ -123,9 +124,9 @@ pub(crate) struct Shared {
 #[derive(Debug, Default)]
 struct Table {
     instances: HashMap<String, Entry>,
-    /// Free slots without a handle.
+    /// The numbers of slots that are free and to which no handle is left.
     free: Vec<usize>,
-    /// How many slots were ever used: those from this number on never were.
+    /// The number of slots that were ever used. The slots from this number on were never used.
     used: usize,
 }
 
@@ -188,7 +189,7 @@ impl PublishedCategory {
         &self.shared().declared.name
     }
 
-    /// The file, which exists as long as the category.
+    /// The path of the category's file, which exists as long as the category.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.shared().file.path
@@ -369,7 +370,7 @@ impl Shared {
         self.places.live_at + LIVE + slot * SLOT
     }
 
-    /// Gives a slot without handles to an instance.
+    /// Gives a slot that no handle refers to to a new instance.
     fn occupy(&self, slot: usize, name: &str, unique_id: Option<u32>, used: usize) {
         let state = self.slot_state(slot);
         let use_number = state.load(Ordering::Relaxed) & !PHASE;
@@ -405,8 +406,8 @@ impl Shared {
         }
     }
 
-    /// Counts a change of the instances, by which readers notice it. Only called with the table
-    /// locked.
+    /// Raises the number of changes of the instances, from which readers see that instances came or
+    /// went. Only called with the table locked.
     fn count_change(&self) {
         let generation = self.word(self.places.live_at + live::GENERATION);
         let next = generation.load(Ordering::Relaxed).wrapping_add(1);
@@ -444,7 +445,7 @@ pub(crate) struct InstanceShared {
 }
 
 impl PublishedInstance {
-    /// The name; empty in a category without instances.
+    /// The instance's name; empty in a category without instances.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.0.name
@@ -506,13 +507,13 @@ impl PublishedInstance {
 }
 
 impl InstanceShared {
-    /// The number at an offset of the file.
+    /// The 64-bit number at an offset of the file, in bytes.
     fn word(&self, offset: usize) -> &AtomicU64 {
         self.category.word(offset)
     }
 
-    /// Takes the entry of this instance out of the table; `None` if its name belongs to another
-    /// instance by now.
+    /// Removes the entry of this instance from the table, and returns it; `None` if the name
+    /// belongs to another instance by now.
     fn take_entry(&self, table: &mut Table) -> Option<Entry> {
         let entry = table.instances.get(&self.name)?;
         let own = match entry {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A number in the mapping, which the owner of the cell keeps alive.
+/// A number in the mapping. The owner of the cell keeps the mapping alive.
 #[derive(Clone, Copy, Debug)]
 struct Cell(NonNull<AtomicU64>);
 
@@ -27,7 +27,7 @@ impl Cell {
     }
 }
 
-/// Keeps the slot of an instance from being used again.
+/// A reference to an instance, which keeps the instance's slot from being used again.
 type Instance = Arc<dyn std::fmt::Debug + Send + Sync>;
 
 /// A counter without a base. Clones are handles to the same counter.
@@ -54,25 +54,25 @@ impl PublishedCounter {
         }
     }
 
-    /// Adds 1.
+    /// Adds 1 to the counter.
     #[inline]
     pub fn increment(&self) {
         self.add(1);
     }
 
-    /// Adds a number, which may be negative.
+    /// Adds a number, which may be negative, to the counter.
     #[inline]
     pub fn increment_by(&self, number: i64) {
         self.add(number as u64);
     }
 
-    /// Subtracts 1.
+    /// Subtracts 1 from the counter.
     #[inline]
     pub fn decrement(&self) {
         self.add(u64::MAX);
     }
 
-    /// Sets the number.
+    /// Sets the counter to a number.
     #[inline]
     pub fn set(&self, number: u64) {
         if self.guard.holds() {
@@ -80,13 +80,14 @@ impl PublishedCounter {
         }
     }
 
-    /// Sets a counter of type `PERF_DOUBLE_RAW`, which holds a double.
+    /// Sets a counter of type `PERF_DOUBLE_RAW`, which holds a double, to a number.
     #[inline]
     pub fn set_double(&self, number: f64) {
         self.set(number.to_bits());
     }
 
-    /// Sets a counter of type `PERF_ELAPSED_TIME` to now: readers show the time since then.
+    /// Sets a counter of type `PERF_ELAPSED_TIME` to the present time: readers show the time since
+    /// this call.
     pub fn set_start(&self) {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let nanos = now.map_or(0, |time| i128::try_from(time.as_nanos()).unwrap_or(0));
@@ -99,14 +100,14 @@ impl PublishedCounter {
         self.add(nanoseconds(time));
     }
 
-    /// Measures a time. When the guard is dropped, the nanoseconds are added to a counter of a timer
-    /// type.
+    /// Starts to measure a time. When the guard is dropped, the nanoseconds since this call are
+    /// added to the counter, which is of a timer type.
     #[must_use = "it measures until it is dropped"]
     pub fn time(&self) -> ActiveTime<'_> {
         ActiveTime { counter: self, start: Instant::now() }
     }
 
-    /// The present number.
+    /// The number that the counter has now.
     #[must_use]
     pub fn get(&self) -> u64 {
         self.cell.get().load(Ordering::Relaxed)
@@ -119,7 +120,7 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Measures an active time; see [`PublishedCounter::time`].
+/// A guard that measures an active time until it is dropped; see [`PublishedCounter::time`].
 #[derive(Debug)]
 pub struct ActiveTime<'a> {
     counter: &'a PublishedCounter,
@@ -164,7 +165,7 @@ impl PairCounter {
         }
     }
 
-    /// Adds to value and base.
+    /// Adds a number to the value and a number to the base; both may be negative.
     #[inline]
     pub fn add(&self, value: i64, base: i64) {
         if self.guard.holds() {
@@ -172,33 +173,33 @@ impl PairCounter {
         }
     }
 
-    /// Counts one operation and adds this number to the value: its size, or 1 for a hit and 0 for a
-    /// miss.
+    /// Counts one operation: adds 1 to the base, and a number to the value. The number is the
+    /// operation's size, or 1 for a hit and 0 for a miss.
     #[inline]
     pub fn record(&self, value: i64) {
         self.add(value, 1);
     }
 
-    /// Counts one operation of this duration, for `PERF_AVERAGE_TIMER`.
+    /// Counts one operation of this duration, for a counter of the type `PERF_AVERAGE_TIMER`.
     #[inline]
     pub fn record_time(&self, time: Duration) {
         self.add(i64::try_from(nanoseconds(time)).unwrap_or(i64::MAX), 1);
     }
 
-    /// Counts one operation that lasts until the guard is dropped.
+    /// Counts one operation that lasts until the returned guard is dropped.
     #[must_use = "it measures until it is dropped"]
     pub fn time(&self) -> OperationTime<'_> {
         OperationTime { counter: self, start: Instant::now() }
     }
 
-    /// Sets both. Simultaneous calls wait for each other.
+    /// Sets the value and the base. Simultaneous calls wait for each other.
     pub fn set(&self, value: u64, base: u64) {
         while self.guard.holds() && !self.pair().try_set(value, base) {
             std::thread::yield_now();
         }
     }
 
-    /// Value and base at one moment.
+    /// The value and the base, in this order, at one moment.
     #[must_use]
     pub fn get(&self) -> (u64, u64) {
         loop {
@@ -210,7 +211,7 @@ impl PairCounter {
     }
 }
 
-/// Measures the time of one operation; see [`PairCounter::time`].
+/// A guard that measures the time of one operation until it is dropped; see [`PairCounter::time`].
 #[derive(Debug)]
 pub struct OperationTime<'a> {
     counter: &'a PairCounter,

@@ -11,7 +11,7 @@ use perfhive_format::{
 };
 use std::collections::HashSet;
 
-/// One counter of a category to publish.
+/// The declaration of one counter of a category: name, type, help text, scale and level of detail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CounterDeclaration {
     pub(crate) name: String,
@@ -23,7 +23,8 @@ pub struct CounterDeclaration {
 }
 
 impl CounterDeclaration {
-    /// A counter without a help text, for everyone, unscaled. It gets a base if its type needs one.
+    /// A counter without a help text, at the level of detail for everyone, unscaled. It gets a base
+    /// if its type needs one.
     #[must_use]
     pub fn new(name: &str, counter_type: CounterType) -> Self {
         Self {
@@ -43,7 +44,7 @@ impl CounterDeclaration {
         self
     }
 
-    /// The same counter with a power of ten as the default scale of charts.
+    /// The same counter with a default scale: charts show values times ten to the power of `scale`.
     #[must_use]
     pub fn scale(mut self, scale: i32) -> Self {
         self.scale = scale;
@@ -57,7 +58,7 @@ impl CounterDeclaration {
         self
     }
 
-    /// The same counter with a base of another type than usual.
+    /// The same counter with a base of another type than the type's usual one.
     #[must_use]
     pub fn base_type(mut self, base_type: CounterType) -> Self {
         self.base_type = Some(base_type);
@@ -86,7 +87,7 @@ pub(crate) fn nanoseconds_per_tick(counter_type: CounterType) -> Option<u64> {
     }
 }
 
-/// The constant part of a category.
+/// The definition of a category, which does not change once it is published.
 #[derive(Clone, Debug)]
 pub(crate) struct Declared {
     pub(crate) name: String,
@@ -99,7 +100,7 @@ pub(crate) struct Declared {
     pub(crate) longest_name: usize,
 }
 
-/// The offsets of all parts in a file.
+/// The offsets in bytes of all parts of a category's file.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
     pub(crate) slots: usize,
@@ -109,7 +110,7 @@ pub(crate) struct Places {
     pub(crate) values_at: usize,
     pub(crate) values_size: usize,
     pub(crate) file_size: usize,
-    /// Offset of each counter's cells among the values of an instance.
+    /// The offset in bytes of each counter's cells among the values of an instance.
     pub(crate) cells: Vec<usize>,
 }
 
@@ -191,7 +192,7 @@ impl Declared {
         [&*self.name, &*self.help].into_iter().chain(counters)
     }
 
-    /// The bytes of the constant part: header, counters, texts.
+    /// The bytes of the part of the file that never changes: header, counters, texts.
     pub(crate) fn encode(
         &self,
         places: &Places,
@@ -300,7 +301,7 @@ fn check_type(counter: &CounterDeclaration) -> Result<(), PublishError> {
     Err(PublishError::bad_definition(message))
 }
 
-/// The reader relies on it that the cells of a counter with a base fit the alignment.
+/// The reader relies on this: the cells of a counter with a base fit into the alignment.
 const _: () = assert!(PAIR <= ALIGN);
 
 #[cfg(test)]

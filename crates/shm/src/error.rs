@@ -23,7 +23,7 @@ pub enum PublishErrorKind {
     Full,
     /// The folder cannot be used, or the file cannot be created.
     Unavailable,
-    /// The category belongs to the process that this one was forked from.
+    /// The category belongs to the process from which this process was forked.
     Forked,
 }
 
@@ -51,7 +51,7 @@ impl PublishError {
         )
     }
 
-    /// The kind of error.
+    /// The kind of the error.
     #[must_use]
     pub fn kind(&self) -> PublishErrorKind {
         self.kind

@@ -8,7 +8,7 @@
 //!
 //! The part before the first bar never changes once the file has its final name.
 
-/// The first eight bytes.
+/// The first eight bytes of a file of counters.
 pub(crate) const MAGIC: [u8; 8] = *b"PERFHSHM";
 /// The version of the layout.
 pub(crate) const VERSION: u32 = 2;
@@ -17,32 +17,33 @@ pub(crate) const SUFFIX: &str = ".counters";
 /// The suffix of an incomplete file.
 pub(crate) const UNFINISHED: &str = ".counters-new";
 
-/// Length of the header.
+/// The length of the header in bytes.
 pub(crate) const HEADER: usize = 256;
-/// Length of an entry of the counter table.
+/// The length of an entry of the counter table in bytes.
 pub(crate) const COUNTER: usize = 48;
-/// Length of the live header, which lies before the slot table.
+/// The length in bytes of the live header, which lies before the slot table.
 pub(crate) const LIVE: usize = 64;
-/// Length of an entry of the slot table.
+/// The length of an entry of the slot table in bytes.
 pub(crate) const SLOT: usize = 16;
-/// Length of the cell of a counter without a base.
+/// The length in bytes of the cell of a counter without a base.
 pub(crate) const SINGLE: usize = 8;
-/// Length of the cells of a counter with a base.
+/// The length in bytes of the cells of a counter with a base.
 pub(crate) const PAIR: usize = 56;
-/// Alignment of areas and of the cells of counters with bases.
+/// The alignment in bytes of areas, and of the cells of counters with bases.
 pub(crate) const ALIGN: usize = 64;
 
-/// Limit to the counters, bases not counted.
+/// The greatest number of counters of a category, bases not counted.
 pub(crate) const MOST_COUNTERS: usize = 512;
-/// Limit to the instances.
+/// The greatest number of instances of a category.
 pub(crate) const MOST_SLOTS: usize = 65_536;
-/// Limit to an instance's name, in bytes.
+/// The greatest length of an instance's name, in bytes.
 pub(crate) const LONGEST_NAME: usize = 1024;
-/// Limit to one name or help text of the definitions, in bytes.
+/// The greatest length of one name or help text of the definitions, in bytes.
 pub(crate) const LONGEST_TEXT: usize = 16 << 10;
-/// Limit to all names and help texts together, in bytes.
+/// The greatest length of all names and help texts of a file together, in
+/// bytes.
 pub(crate) const MOST_TEXT: usize = 1 << 20;
-/// Limit to a file, in bytes.
+/// The greatest size of a file, in bytes.
 pub(crate) const LARGEST: usize = 16 << 20;
 
 /// Offsets in the header.
@@ -72,7 +73,7 @@ pub(crate) mod header {
     pub(crate) const CREATED: usize = 152;
 }
 
-/// Flag: the category has instances.
+/// Flag of the header: the category has instances.
 pub(crate) const MULTI_INSTANCE: u32 = 1;
 
 /// Offsets in an entry of the counter table.
@@ -87,7 +88,8 @@ pub(crate) mod counter {
     pub(crate) const FLAGS: usize = 36;
 }
 
-/// The cells of the counter are in nanoseconds, whatever the clock of its type.
+/// Flag of a counter: its cells are in nanoseconds, whatever the clock of its
+/// type.
 pub(crate) const NANOSECONDS: u32 = 1;
 
 /// Offsets in the live header.
@@ -109,7 +111,8 @@ pub(crate) mod slot {
     pub(crate) const NAME_LENGTH: usize = 12;
 }
 
-/// The low bits of a slot's state; the others count how often it was used.
+/// The mask of the low bits of a slot's state, which are its phase. The other
+/// bits count how often the slot was used.
 pub(crate) const PHASE: u64 = 3;
 /// Phase of a slot: it is free.
 pub(crate) const FREE: u64 = 0;
@@ -117,7 +120,7 @@ pub(crate) const FREE: u64 = 0;
 pub(crate) const CHANGING: u64 = 1;
 /// Phase of a slot: an instance uses it.
 pub(crate) const ALIVE: u64 = 2;
-/// The addition to the state for each use.
+/// The number that each use of a slot adds to the slot's state.
 pub(crate) const ONE_USE: u64 = 4;
 
 /// Offsets in the cells of a counter with a base, in the writer's order.

@@ -17,7 +17,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// The variable for a folder that replaces the usual ones.
+/// The environment variable that names a folder for published files instead of the usual folders.
 const FOLDER_VARIABLE: &str = "PERFHIVE_COUNTERS";
 
 /// The folder that the environment names; `None` in a program with more rights than its caller,
@@ -45,7 +45,7 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// This process.
+    /// The owner value of this process.
     pub(crate) fn this() -> Self {
         this_process()
     }
@@ -57,14 +57,15 @@ impl Owner {
     }
 }
 
-/// What was done with the file of a possibly dead process.
+/// The outcome of an attempt to remove the file of a possibly dead process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cleared {
     /// A process holds the file, or the path is not that of a file.
     InUse,
     /// The file was removed.
     Removed,
-    /// Not held, but it belongs to another user, or nothing shows that it is a file of counters.
+    /// The file was left in place: no process holds it, but it belongs to another user, or nothing
+    /// shows that it is a file of counters.
     Left,
 }
 
@@ -86,7 +87,7 @@ pub(crate) fn clear_away(path: &Path) -> Cleared {
     }
 }
 
-/// Whether the file is so young that a missing lock means nothing.
+/// Whether the file is so young that its process may not have locked it yet.
 fn is_being_made(file: &File, path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let written = || file.metadata().and_then(|meta| meta.modified()).ok();
@@ -114,7 +115,7 @@ fn is_of_counters(file: &File, path: &Path) -> bool {
     parts.next().is_some() && time.len() >= 12 && is_hex(time) && pid.parse::<u32>().is_ok()
 }
 
-/// Removes the file of an ended process, of any user, if this user may.
+/// Removes the file of an ended process of any user, if this user has the right to remove it.
 #[cfg(feature = "reader")]
 pub(crate) fn remove_abandoned(path: &Path) {
     let Ok(file) = open(path) else { return };
@@ -135,7 +136,7 @@ pub(crate) fn tidy_up(folder: &Path) {
     }
 }
 
-/// The file system's data about a file.
+/// What the file system knows of a file.
 #[cfg(feature = "reader")]
 pub(crate) struct Facts {
     pub(crate) is_file: bool,
@@ -143,6 +144,7 @@ pub(crate) struct Facts {
     pub(crate) device: u64,
     pub(crate) number: u64,
     pub(crate) length: u64,
-    /// The time of creation as the system, not the writer, recorded it, if known.
+    /// The time at which the system recorded the file's creation; `None` if the system does not
+    /// know it.
     pub(crate) made: Option<std::time::SystemTime>,
 }

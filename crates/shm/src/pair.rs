@@ -69,10 +69,10 @@ use loom::sync::atomic::fence;
 #[cfg(not(loom))]
 use std::sync::atomic::fence;
 
-/// A number in the file.
+/// A 64-bit number in the file, changed and read atomically.
 pub(crate) trait Word {
     fn get(&self, order: Ordering) -> u64;
-    /// Returns the number before.
+    /// Adds a number; returns the number from before the addition.
     fn add(&self, number: u64, order: Ordering) -> u64;
     fn replace(&self, current: u64, new: u64) -> bool;
 }
@@ -108,9 +108,9 @@ impl Word for std::sync::atomic::AtomicU64 {
 
 /// The widths of the parts of the tagged number, and so the limits of a small update.
 struct Sizes {
-    /// Bits of the base in the tagged number.
+    /// The number of bits of the base in the tagged number.
     tag: u32,
-    /// Bits of the value in the tagged number; both widths are 64 together.
+    /// The number of bits of the value in the tagged number; with the bits of the base it is 64.
     value: u32,
     /// A small update adds at most this to the base.
     small_base: i64,
@@ -153,15 +153,15 @@ pub(crate) struct Pair<'a, W> {
     /// The anchor of the base: a base that the counter had not long ago.
     pub(crate) base: &'a W,
     pub(crate) tagged: &'a W,
-    /// Large updates that were begun and that have ended.
+    /// The number of large updates that have begun; the next field counts those that have ended.
     pub(crate) begun: &'a W,
     pub(crate) ended: &'a W,
-    /// What the large updates added.
+    /// The sum of the values that large updates added; the next field is the sum of their bases.
     pub(crate) large_value: &'a W,
     pub(crate) large_base: &'a W,
 }
 
-/// The first part of a read.
+/// The numbers that a read takes first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Before {
     pub(crate) ended: u64,
@@ -169,7 +169,7 @@ pub(crate) struct Before {
     pub(crate) base: u64,
 }
 
-/// The second part of a read, in any order.
+/// The numbers that a read takes second, in any order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Between {
     pub(crate) tagged: u64,
@@ -177,7 +177,7 @@ pub(crate) struct Between {
     pub(crate) large_base: u64,
 }
 
-/// The last part of a read.
+/// The numbers that a read takes last.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct After {
     pub(crate) begun: u64,
@@ -185,7 +185,8 @@ pub(crate) struct After {
     pub(crate) base: u64,
 }
 
-/// Value and base at one moment; `None` if a large update was made or an anchor renewed meanwhile.
+/// The value and the base at one moment, from the numbers of a read; `None` if a large update was
+/// made or an anchor renewed during the read.
 #[inline]
 pub(crate) fn settle(before: Before, between: Between, after: After) -> Option<(u64, u64)> {
     let Before { ended, value, base } = before;
@@ -206,7 +207,7 @@ fn ahead(now: u64, value: u64, base: u64) -> (u64, u64) {
     ((ahead >> TAG) & VALUE_BITS, ahead & BASE_BITS)
 }
 
-/// What an update adds to the tagged number.
+/// The number that an update adds to the tagged number.
 #[inline]
 fn tagged(value: u64, base: u64) -> u64 {
     (value << TAG).wrapping_add(base)
@@ -240,7 +241,7 @@ impl<W: Word> Pair<'_, W> {
         fence(Ordering::Release);
     }
 
-    /// Renews anchors that lie behind.
+    /// Replaces anchors that lie too far behind by newer ones.
     #[cold]
     fn renew(&self) {
         loop {
@@ -272,7 +273,8 @@ impl<W: Word> Pair<'_, W> {
         self.ended.add(1, Ordering::Release);
     }
 
-    /// Value and base; `None` if a large update was made or an anchor renewed meanwhile.
+    /// The value and the base at one moment; `None` if a large update was made or an anchor renewed
+    /// during the read.
     pub(crate) fn try_read(&self) -> Option<(u64, u64)> {
         let before = Before {
             ended: self.ended.get(Acquire),
@@ -294,7 +296,8 @@ impl<W: Word> Pair<'_, W> {
         (between, After { value, base, begun: self.begun.get(Ordering::Relaxed) })
     }
 
-    /// Sets both; `false` if a large update, or another call, came between.
+    /// Sets the value and the base; `false` if a large update or another call of this function
+    /// prevented it.
     pub(crate) fn try_set(&self, value: u64, base: u64) -> bool {
         let ended = self.ended.get(Acquire);
         let begun = ended.wrapping_add(1);

@@ -16,18 +16,18 @@ use std::ops::ControlFlow;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct FileContents {
-    /// The constant part.
+    /// The part of the file that never changes: the category and its counters.
     pub definition: FileDefinition,
     /// The instances; that of a category without instances has no name. An instance whose value and
     /// base do not fit together is left out.
     pub instances: Vec<InstanceValues>,
 }
 
-/// One instance of a file.
+/// The values of one instance of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InstanceValues {
-    /// The name.
+    /// The instance's name; empty in a category without instances.
     pub name: String,
     /// The program's number for the instance; `None` if the program gave none.
     pub unique_id: Option<u32>,

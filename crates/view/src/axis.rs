@@ -6,26 +6,27 @@ use crate::scale::{Detail, Quantity, unit_for_people};
 use perfhive_format::CookedValue;
 use std::collections::HashMap;
 
-/// How the power of ten is chosen by which a line of a chart is multiplied.
+/// How the power of ten that multiplies a chart's line is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LineScale {
-    /// The power with which the largest value of all lines of a path fits.
+    /// The power of ten with which the largest value of all lines of the line's path fits on the
+    /// chart.
     #[default]
     Automatic,
-    /// The power for which its counter asks.
+    /// The power of ten for which the line's counter asks.
     Default,
-    /// This power, from -9 to 8.
+    /// This power of ten, from -9 to 8.
     Power(i8),
 }
 
 impl LineScale {
-    /// The smallest power.
+    /// The smallest power of ten that can be chosen.
     pub const LEAST: i8 = -9;
-    /// The largest power.
+    /// The largest power of ten that can be chosen.
     pub const MOST: i8 = 8;
 
-    /// The power of ten for a line; `default` is the power for which its counter asks, `maximum` its
-    /// largest value on the chart.
+    /// The power of ten for a line; `default` is the power for which the line's counter asks,
+    /// `maximum` the line's largest value on the chart.
     #[must_use]
     pub fn power(self, default: i32, maximum: f64) -> i8 {
         let within = |power: i32| power.clamp(Self::LEAST.into(), Self::MOST.into()) as i8;
@@ -40,7 +41,8 @@ impl LineScale {
         }
     }
 
-    /// The next larger power, or the next smaller one where `up` is false, beginning at the power in use.
+    /// The scale with the next larger power of ten, or the next smaller power if `up` is false;
+    /// `in_use` is the power in use.
     #[must_use]
     pub fn stepped(in_use: i8, up: bool) -> Self {
         let step = if up { 1 } else { -1 };
@@ -76,7 +78,7 @@ impl std::str::FromStr for LineScale {
     }
 }
 
-/// What an axis has to know of a line.
+/// The properties of a line that an axis depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct Scaled<'a> {
     /// The path of the line. Lines of one path have one power of ten, so that they can be compared.
@@ -85,7 +87,7 @@ pub struct Scaled<'a> {
     pub quantity: &'a Quantity<'static>,
     /// The power of ten for which the line's counter asks.
     pub default: i32,
-    /// The line's own scale.
+    /// How the line's power of ten is chosen.
     pub scale: LineScale,
     /// The line's statistics in the window of the chart; `None` if it has no value there.
     pub summary: Option<Summary>,
@@ -180,7 +182,7 @@ impl Axis {
     }
 }
 
-/// Ten to this power.
+/// Ten to this power, as a factor for values.
 #[must_use]
 pub fn factor(power: i8) -> f64 {
     10f64.powi(power.into())

@@ -7,7 +7,7 @@ use crate::past::{Line, Past, Window};
 use crate::scale::{Detail, Quantity};
 use perfhive_format::{CookedValue, FileTime};
 
-/// How one line is drawn.
+/// A line of a chart, and how it is drawn.
 #[derive(Clone, Copy, Debug)]
 pub struct Stroke<'a> {
     /// The line.
@@ -29,9 +29,9 @@ pub struct Chart<'a> {
     pub window: Window,
     /// The text above the chart.
     pub title: &'a str,
-    /// Width and height in pixels.
+    /// The width and the height of the chart in pixels.
     pub size: (u16, u16),
-    /// Writes a point in time for the time axis.
+    /// A function that writes a point in time for the time axis.
     pub clock: &'a dyn Fn(FileTime) -> String,
 }
 

@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 /// A drawing in pixels; the origin is the upper left corner.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Drawing {
-    /// Its width.
+    /// The drawing's width in pixels.
     pub width: f32,
-    /// Its height.
+    /// The drawing's height in pixels.
     pub height: f32,
-    /// The shapes, the lowest first.
+    /// The shapes in the order in which they are drawn: a later shape covers an earlier one.
     pub shapes: Vec<Shape>,
 }
 
@@ -19,39 +19,41 @@ pub struct Drawing {
 pub enum Shape {
     /// A filled rectangle.
     Rectangle {
-        /// Left.
+        /// The left edge, in pixels from the drawing's left.
         x: f32,
-        /// Top.
+        /// The top edge, in pixels from the drawing's top.
         y: f32,
-        /// Width.
+        /// The rectangle's width in pixels.
         width: f32,
-        /// Height.
+        /// The rectangle's height in pixels.
         height: f32,
-        /// Its colour.
+        /// The rectangle's colour.
         colour: Rgb,
     },
     /// A line through points.
     Lines {
-        /// The points.
+        /// The points of the line, in pixels from the drawing's left and top.
         points: Vec<(f32, f32)>,
-        /// How thick it is.
+        /// The line's thickness in pixels.
         thickness: f32,
-        /// The lengths of its strokes and gaps; empty for a line without gaps.
+        /// The lengths of the line's strokes and gaps in pixels, in turn; empty for a line without
+        /// gaps.
         dashes: &'static [f32],
-        /// Its colour.
+        /// The line's colour.
         colour: Rgb,
     },
     /// A text on one line; each character is as wide as [`GLYPH`] says.
     Text {
-        /// Where the text begins, or ends if `end` is set.
+        /// The horizontal position of the text's beginning, or of its end if `end` is set, in
+        /// pixels.
         x: f32,
-        /// The baseline.
+        /// The vertical position of the text's baseline, in pixels.
         y: f32,
         /// The text.
         text: String,
         /// Whether the text ends at `x`.
         end: bool,
-        /// Its colour.
+        /// The text's colour.
         colour: Rgb,
     },
 }
@@ -129,7 +131,7 @@ fn hex((red, green, blue): Rgb) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
-/// A text as XML has it; characters that XML does not allow are shown as `?`.
+/// A text with XML's special characters escaped; characters that XML does not allow become `?`.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -63,7 +63,8 @@ pub fn push_cooked(out: &mut String, value: CookedValue) {
     }
 }
 
-/// Three decimals, or as many as show some digits of a small number.
+/// The number of decimals for a value: three, or for a small number as many as
+/// show some of its digits.
 fn decimals(value: f64) -> usize {
     let size = value.abs();
     if size == 0.0 || size >= 0.005 {
@@ -102,7 +103,8 @@ pub fn push_bytes(out: &mut String, bytes: f64) {
     out.push_str(unit);
 }
 
-/// Appends a time as clocks show it: `17`, `4:02`, `2:10:17`, `3d 02:10:17`.
+/// Appends a time in seconds as clocks show it: `17`, `4:02`, `2:10:17`, `3d
+/// 02:10:17`.
 pub fn push_elapsed(out: &mut String, seconds: f64) {
     let total = if (0.0..1e15).contains(&seconds) { seconds as u64 } else { 0 };
     let (days, hours) = (total / 86_400, total / 3600 % 24);

@@ -23,14 +23,16 @@ pub const MARKERS: [char; 8] = ['*', '+', 'o', 'x', '#', '%', '@', '='];
 /// lines of the same colours. An empty list is a line without gaps.
 pub const DASHES: [&[f32]; 4] = [&[], &[9.0, 5.0], &[2.0, 5.0], &[14.0, 5.0, 2.0, 5.0]];
 
-/// The place in `COLOURS` of the colour with this name, in small or capital letters; `None` if there is none.
+/// The place in `COLOURS` of the colour with this name, in small or capital letters; `None` if no
+/// colour has the name.
 #[must_use]
 pub fn colour_named(name: &str) -> Option<u8> {
     let place = COLOURS.iter().position(|(known, _)| known.eq_ignore_ascii_case(name))?;
     u8::try_from(place).ok()
 }
 
-/// The name and the value of the colour at a place of `COLOURS`; behind the last the first follows.
+/// The name and the value of the colour at a place of `COLOURS`; the place behind the last colour
+/// is the first colour again.
 #[must_use]
 pub fn colour(place: u8) -> (&'static str, Rgb) {
     let all = COLOURS.len();

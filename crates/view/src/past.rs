@@ -40,7 +40,7 @@ pub struct Line {
     /// A number that no other line of this past has or had.
     pub number: u64,
     identity: Option<Identity>,
-    /// The value of each sample; NaN where there is none.
+    /// The line's value in each sample; NaN where a sample has none.
     values: VecDeque<f64>,
     /// Why values are missing, each with the number of the first sample for which the reason holds.
     reasons: VecDeque<(u64, Arc<str>)>,
@@ -66,8 +66,8 @@ pub struct Window {
 /// A point of a line, or a gap in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// The place in the window: 0 is its beginning, 1 its end. The samples next to the window lie outside
-    /// of this range.
+    /// The horizontal place in the window: 0 is the window's beginning, 1 its end. The samples next
+    /// to the window lie outside of this range.
     pub x: f64,
     /// The value; `None` for a gap, where a piece of the line ends.
     pub value: Option<f64>,
@@ -84,7 +84,7 @@ pub struct Summary {
     pub minimum: f64,
     /// The largest value.
     pub maximum: f64,
-    /// How many values there are.
+    /// How many values the line has in the window.
     pub count: usize,
 }
 
@@ -326,7 +326,8 @@ impl Past {
         });
     }
 
-    /// Forgets so many of the newest samples, which are noted again with what was missing between them.
+    /// Removes the newest `count` samples. The caller notes them again, together with samples that
+    /// were missing between them.
     pub fn forget_newest(&mut self, count: usize) {
         let kept = self.times.len().saturating_sub(count);
         let end = self.first + kept as u64;
@@ -348,7 +349,7 @@ impl Past {
         self.keep(|line| !line.reasons.is_empty() || line.values.iter().any(|one| !one.is_nan()));
     }
 
-    /// Forgets all samples; the lines of instances that are there stay.
+    /// Removes all samples; the lines of instances that the newest sample has stay.
     pub fn clear(&mut self) {
         self.keep(|line| !line.is_gone);
         self.first += self.times.len() as u64;
@@ -378,7 +379,8 @@ impl Past {
         self.left_out.len()
     }
 
-    /// Whether the newest sample has such an instance of a path that `is_wanted`.
+    /// Whether the newest sample has an instance without a line (see [`left_out`](Self::left_out))
+    /// of a path for which `is_wanted` returns true.
     #[must_use]
     pub fn leaves_out(&self, is_wanted: impl Fn(&str) -> bool) -> bool {
         self.left_out.iter().any(|path| is_wanted(path))
@@ -549,7 +551,7 @@ impl Line {
         format!("{}{instance}\\{}", self.what.object, self.what.counter)
     }
 
-    /// The value in the newest sample; `None` if it has none.
+    /// The line's value in the newest sample; `None` if the newest sample has none.
     #[must_use]
     pub fn last(&self) -> Option<f64> {
         self.values.back().copied().filter(|value| !value.is_nan())

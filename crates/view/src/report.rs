@@ -63,14 +63,15 @@ pub struct Report {
 /// The figures of an object.
 #[derive(Clone, Debug)]
 pub struct ObjectReport {
-    /// Its name in the shown language.
+    /// The object's name in the shown language.
     pub name: String,
-    /// Its English name.
+    /// The object's English name.
     pub english: String,
     /// The title index of the object.
     pub index: TitleIndex,
-    /// Its instances: sums first, then by the mean of the first of each one's `counters`, the largest
-    /// first. An object without instances has one entry without a label.
+    /// The object's instances: sums first, then the others, with the largest mean first. The mean
+    /// is that of the first counter in each instance's `counters`. An object without instances has
+    /// one entry without a label.
     pub instances: Vec<InstanceReport>,
     /// How many instances have no figures, because there were more than a report keeps.
     pub left_out: usize,
@@ -79,7 +80,7 @@ pub struct ObjectReport {
 /// The figures of an instance.
 #[derive(Clone, Debug)]
 pub struct InstanceReport {
-    /// Its label; `None` for an object without instances.
+    /// The instance's label; `None` for an object without instances.
     pub label: Option<String>,
     /// Whether the instance is a single thing, a sum or idle time.
     pub role: InstanceRole,
@@ -90,22 +91,23 @@ pub struct InstanceReport {
 /// The figures of a counter.
 #[derive(Clone, Debug)]
 pub struct CounterReport {
-    /// Its name in the shown language.
+    /// The counter's name in the shown language.
     pub name: String,
-    /// Its English name.
+    /// The counter's English name.
     pub english: String,
     /// The title index of the counter's name.
     pub index: TitleIndex,
-    /// The unit of its values.
+    /// The unit of the counter's values.
     pub unit: &'static str,
-    /// Its type.
+    /// The counter type.
     pub counter_type: CounterType,
-    /// The statistics of its values.
+    /// The statistics of the counter's values.
     pub summary: Summary,
     /// The change per hour: the mean of the last thirtieth of the samples less that of the first; `None`
     /// if all values lie in one thirtieth.
     pub trend: Option<f64>,
-    /// The course of its values over time. All curves of a report have parts of the same width.
+    /// The course of the counter's values over time. All curves of a report have parts of the same
+    /// width.
     pub curve: Curve,
 }
 
@@ -129,7 +131,7 @@ pub struct ThresholdFinding {
 /// An instance whose values crossed a threshold.
 #[derive(Clone, Debug)]
 pub struct CrossedBy {
-    /// Its label; `None` for an object without instances.
+    /// The instance's label; `None` for an object without instances.
     pub label: Option<String>,
     /// The values that are beyond the limit, in figures.
     pub crossing: Crossing,

@@ -29,7 +29,7 @@ pub const KEYS: [&str; 15] = [
 /// The keys of the names in the chosen language, in the order of [`Row::local_fields`].
 pub const LOCAL_KEYS: [&str; 2] = ["local_object", "local_counter"];
 
-/// The value of a row, or why there is none.
+/// The value of a row, or the reason why there is none.
 #[derive(Clone, Debug)]
 pub enum RowValue {
     /// A number.
@@ -144,7 +144,8 @@ impl Row {
         !matches!(self.value, RowValue::None(_))
     }
 
-    /// The number and its unit for people; `None` for a text, and if there is no value.
+    /// The row's number and its unit, written for people; `None` for a text, and if there is no
+    /// value.
     #[must_use]
     pub fn shown(&self, detail: Detail) -> Option<Shown> {
         match &self.value {

@@ -8,7 +8,7 @@ use perfhive_format::{CalendarTime, CookedValue, FileTime, TitleIndex};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The names and the quantity that all readings of one counter share.
+/// The names and the quantity of a counter, which all its readings share.
 #[derive(Clone, Debug)]
 pub struct What {
     /// The name of the machine; empty if unknown.
@@ -30,7 +30,7 @@ pub struct What {
 pub struct Value {
     /// The path of the reading, as it was added.
     pub path: Arc<str>,
-    /// Names of object and counter, type and unit.
+    /// The names of the object and the counter, and the counter's type and unit.
     pub what: Arc<What>,
     /// Whether the path has wildcards and may have several readings: a line of such a path follows the identity
     /// of its instance. A line of another path follows the name.

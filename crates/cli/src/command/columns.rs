@@ -6,19 +6,21 @@ use perfhive::{InstanceLabel, OrderNumber, PathId, Query, Reading, TitleIndex};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The identity of a column: machine, object, instance with its number, counter.
+/// The identity of a column: its machine, object, instance (with the instance's number) and
+/// counter.
 type Key = (Arc<str>, TitleIndex, Option<InstanceLabel>, TitleIndex);
 
-/// A reading of the sample before, and the place of its column.
+/// A reading of the previous sample, and the place of its column; `None` for a reading without a
+/// column.
 type Known = (Key, Option<usize>);
 
-/// The columns of a log, whose paths a text log has in its first line.
+/// The columns of a log. A text log has their paths in its first line.
 pub(super) struct Columns {
     /// Whether names are in the language of the option `--language`; without the option they are English, so
     /// that the environment does not change the data.
     localised: bool,
     places: HashMap<Key, usize>,
-    /// The columns of counters that were not there when they were asked for.
+    /// The columns of counters that were missing when they were asked for, by path.
     awaited: HashMap<PathId, usize>,
     paths: Vec<String>,
     /// The columns of the text logs that are read, with their places.
@@ -27,7 +29,8 @@ pub(super) struct Columns {
     order: Vec<usize>,
     values: Vec<Option<f64>>,
     row: Vec<Option<f64>>,
-    /// The readings of the sample before in their order, which is nearly always that of the next one.
+    /// The readings of the previous sample in their order. The order of the next sample is nearly
+    /// always the same.
     before: Vec<Known>,
 }
 
@@ -61,7 +64,7 @@ impl Columns {
         columns
     }
 
-    /// The path that a text log has for a reading.
+    /// The path that a text log that is read has for a reading; `None` if it has none.
     fn known_path(&self, query: &Query, reading: &Reading) -> Option<&str> {
         let label = reading.instance.as_ref();
         if self.known.is_empty() || label.is_some_and(|label| label.order > 0) {
@@ -91,14 +94,15 @@ impl Columns {
         (Arc::clone(&reading.machine), reading.object, reading.instance.clone(), reading.counter)
     }
 
-    /// Whether a key is that of a reading.
+    /// Whether a reading belongs to the column with this identity.
     fn is_of((machine, object, instance, counter): &Key, reading: &Reading) -> bool {
         (*object, *counter) == (reading.object, reading.counter)
             && *instance == reading.instance
             && *machine == reading.machine
     }
 
-    /// The place of a reading's column; `number` is the reading's place in the sample.
+    /// The place of a reading's column, or `None` if it has no column; `number` is the reading's
+    /// place in the sample.
     fn place(&mut self, number: usize, reading: &Reading) -> Option<usize> {
         if let Some((_, place)) =
             self.before.get(number).filter(|(key, _)| Self::is_of(key, reading))

@@ -92,7 +92,7 @@ fn signed(value: f64, show: impl Fn(f64) -> String) -> String {
     format!("{sign}{}", show(value.abs()))
 }
 
-/// How much a mean changed, in words or as a percentage or factor.
+/// The change of a mean, in words or as a percentage or factor.
 fn ratio(change: &CounterChange) -> String {
     let (first, second) = (change.first.mean, change.second.mean);
     if first == 0.0 {

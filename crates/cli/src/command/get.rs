@@ -99,8 +99,9 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
     Ok(if complete { Exit::Done } else { Exit::NoValue })
 }
 
-/// Takes the further samples for curves of this length, from a recording all that are left, and calls `seen`
-/// after each. Returns the message of an error that ended a live source's samples early.
+/// Takes the further samples that curves of this length need; of a recording, all further samples.
+/// Calls `seen` after each. Returns the message of an error that ended a live source's samples
+/// early.
 fn curves(
     query: &mut Query,
     interval: Duration,
@@ -133,7 +134,7 @@ fn curves(
     }
 }
 
-/// Whether there is a path of which no instance has a value.
+/// Whether some path has readings, but the data has no value for any of them.
 fn lacks_a_whole_path(query: &Query, paths: &[Added]) -> bool {
     paths.iter().flatten().any(|id| {
         let mut readings = query.readings_of(*id).peekable();

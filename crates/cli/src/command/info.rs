@@ -46,7 +46,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
 /// The facts that are printed about a recording.
 struct Facts {
     source: String,
-    /// The recording's own first.
+    /// The machines with counters in the recording; the recording's own machine is the first.
     machines: Vec<String>,
     bytes: Option<u64>,
     timeline: Timeline,

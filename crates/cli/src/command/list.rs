@@ -143,7 +143,8 @@ fn objects(names: &Names, output: &Output, text: &mut String) {
     records.end(text);
 }
 
-/// A sample, which of a recording without any is empty: the catalogue has what is listed.
+/// The first sample of the source; empty for a recording without samples, for which the catalogue
+/// has what is listed.
 fn first_sample(session: &mut Session, ask: &Ask) -> Result<Snapshot, SourceError> {
     let mut sample = Snapshot::new();
     match session.source.collect(ask, &mut sample) {

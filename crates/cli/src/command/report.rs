@@ -1,4 +1,4 @@
-//! `perfhive report`: what happened in a recording, at a glance.
+//! `perfhive report`: summarizes what happened in a recording.
 
 mod experiment;
 mod html;
@@ -97,19 +97,20 @@ pub(super) fn choice(
     }
 }
 
-/// What is wanted of a recording.
+/// The part and the extent of a report that the command line asks for.
 pub(super) struct Wanted<'a> {
     pub(super) choice: Choice,
-    /// The thresholds; `None` for none.
+    /// The thresholds to evaluate; `None` to evaluate none.
     pub(super) rules: Option<&'a rules::Rules>,
     /// How many of the busiest processes the report has, and how many of those with the largest
     /// working sets.
     pub(super) top: usize,
-    /// The machine; `None` for the recording's own.
+    /// The name of the machine to report on; `None` for the recording's own machine.
     pub(super) machine: Option<String>,
 }
 
-/// The session for the machine that is wanted, or for the recording's own; then a warning names the others.
+/// The session for the machine `wanted`. If `wanted` is `None`, it is the session for the
+/// recording's own machine, and a warning names the other machines.
 fn of_machine(
     mut session: Session,
     global: &Global,

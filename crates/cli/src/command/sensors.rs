@@ -201,7 +201,7 @@ fn is_meant(pattern: &NamePattern, name: &SensorName) -> bool {
         || pattern.matches(&format!("{source}/{group}/{sensor}"))
 }
 
-/// The sensors, each once for each of its instances that match `wanted`.
+/// The found sensors, each listed once for each of its instances that match `wanted`.
 fn with_instances<'a>(
     opened: &mut Opened,
     found: &[&'a Sensor],

@@ -22,13 +22,13 @@ use perfhive::{CounterPath, FileTime, Query, SourceError, TitleDatabase};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long Ctrl-C waits for a sample under way.
+/// How long the program waits for the current sample after Ctrl-C.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What the tool says at its end; scripts wait for it.
+/// The text that typeperf prints at its end; scripts wait for it.
 const GOODBYE: &str =
     "Exiting, please wait...                         \r\nThe command completed successfully.\r\n";
-/// What the tool says where none of the counters is there.
+/// The text that typeperf prints if none of the counters exists.
 const NO_COUNTERS: &str = "Error: No valid counters.\r\n";
 const DONE: &str = "The command completed successfully.\r\n";
 
@@ -65,7 +65,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     sample(&global, args, form, &paths)
 }
 
-/// The form that is asked for; a database, which is not written, is an error.
+/// The form of the log that the option asks for. A database is an error, since perfhive does not
+/// write any.
 pub(super) fn form_of(form: ToolForm) -> Result<LogForm, Failure> {
     match form {
         ToolForm::Csv => Ok(LogForm::Text(TextForm::Csv)),
@@ -100,8 +101,8 @@ pub(super) fn counters_of(file: &Path) -> Result<Vec<String>, Failure> {
     Ok(paths.map(|line| line.trim_matches('"').to_string()).collect())
 }
 
-/// Adds those of the paths that there are, as Windows' tools do: each of the others costs a warning, and
-/// only if none is left the command fails. Returns the paths that were added.
+/// Adds the paths that exist, as Windows' tools do. Each other path costs a warning; the command
+/// fails only if no path exists. Returns the paths that were added.
 pub(super) fn add_known_paths(
     query: &mut Query,
     global: &Global,

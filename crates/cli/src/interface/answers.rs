@@ -12,8 +12,8 @@ impl Model {
         pane.is_some_and(|pane| pane.counters.iter().any(|counter| counter.path == path))
     }
 
-    /// Notes that a source does not have a path; `None` if the path is about another machine. A path that no source
-    /// has is a problem.
+    /// Notes that a source does not have a path. `why` is the reason; `None` if the path is about
+    /// another machine. If no source has the path, this is shown as a problem.
     pub(super) fn refuse(&mut self, source: usize, path: String, why: Option<String>) {
         let refused = self.refused.entry(path.clone()).or_default();
         refused.insert(source, why.clone());

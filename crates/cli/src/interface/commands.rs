@@ -237,7 +237,8 @@ fn kind_of(text: &str) -> Result<Kind, String> {
     })
 }
 
-/// The file that a typed text means: without a shell, a `~` at its beginning is put in place here.
+/// The file that a typed text means. No shell has replaced a `~` at its beginning, so this function
+/// does.
 fn typed_file(text: &str) -> String {
     let inside = text.strip_prefix('~').filter(|rest| rest.starts_with(std::path::is_separator));
     let file = inside.and_then(|rest| Some(std::env::home_dir()?.join(rest.get(1..)?)));

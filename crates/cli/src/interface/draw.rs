@@ -33,7 +33,7 @@ pub(crate) fn draw(model: &Model, theme: Theme, frame: &mut Frame<'_>) -> Hits {
     hits
 }
 
-/// The screen that is being drawn.
+/// The screen while it is being drawn.
 pub(super) struct Screen<'a> {
     buffer: &'a mut Buffer,
     theme: Theme,
@@ -207,7 +207,7 @@ impl Screen<'_> {
         }
     }
 
-    /// Draws a message with its last line in `area`: a long one hides what is above.
+    /// Draws a message in `area` and above it: a long message hides what is above its last line.
     fn message(&mut self, message: &str, area: Rect) {
         let mut text = String::new();
         push_wrapped(&mut text, message, "", usize::from(area.width));

@@ -15,7 +15,7 @@ const MOST_KNOWN: usize = 1024;
 /// The most bars or numbers that keep their places while their values change.
 const MOST_STEADY: usize = 32;
 
-/// The number of a line, and whether it is of a part that is read closely alone.
+/// The number of a line, and whether only a part that is read closely has the line.
 pub(crate) type LineKey = (bool, u64);
 
 /// An entry of a legend: a line through samples, or a path without a line yet.
@@ -24,14 +24,15 @@ pub(crate) struct Entry<'a> {
     pub(crate) counter: usize,
     /// The number of the line's source.
     pub(crate) source: usize,
-    /// By what the line is found again; `None` without a line.
+    /// The number of the line's source, and the line's key, by which the line is found again; `None`
+    /// for an entry without a line.
     pub(crate) key: Option<(usize, LineKey)>,
     /// The samples to which the line belongs.
     pub(crate) past: Option<&'a Past>,
     pub(crate) line: Option<&'a Line>,
     pub(crate) colour: u8,
     pub(crate) marker: char,
-    /// The name: the part by which the lines of a pane differ.
+    /// The entry's name: the part by which the lines of a pane differ.
     pub(crate) name: String,
     pub(crate) is_visible: bool,
 }

@@ -5,14 +5,15 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-/// What happens if there is a file of the name that is to be written.
+/// What to do if a file with the wanted name exists already.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Existing {
     /// Nothing is written.
     Refused,
     /// The new file gets a number behind its name.
     Numbered,
-    /// A file with the settings of a view is replaced, any other one is not.
+    /// A file with the settings of a view is replaced. If any other file has
+    /// the name, nothing is written.
     Settings,
 }
 

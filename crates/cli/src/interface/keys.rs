@@ -69,7 +69,7 @@ pub(crate) struct Binding {
     pub(crate) key: KeyCode,
     pub(crate) is_control: bool,
     pub(crate) action: Action,
-    /// The name as a typed command; empty for a further key of an action.
+    /// The action's name as a typed command; empty for a further key of an action.
     pub(crate) name: &'static str,
     /// The name of the key, for people.
     pub(crate) label: &'static str,
@@ -173,7 +173,7 @@ pub(crate) const BINDINGS: &[Binding] = &[
     control('l', Action::Redraw, "", "Ctrl-L", "draw everything anew"),
 ];
 
-/// The action of a key; `None` if it has none.
+/// The action that a key triggers; `None` for a key without an action.
 pub(crate) fn action_of(event: KeyEvent) -> Option<Action> {
     let is_control = event.modifiers.contains(KeyModifiers::CONTROL);
     let is_it = |one: &&Binding| one.key == event.code && one.is_control == is_control;

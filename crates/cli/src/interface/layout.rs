@@ -36,7 +36,7 @@ impl Kind {
         Self::ALL.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind)
     }
 
-    /// The next kind; behind the last the first follows.
+    /// The next kind; the first kind follows the last.
     pub(crate) fn next(self) -> Self {
         let place = Self::ALL.iter().position(|(kind, _)| *kind == self).unwrap_or(0);
         Self::ALL.get((place + 1) % Self::ALL.len()).map_or(self, |(kind, _)| *kind)
@@ -90,7 +90,7 @@ pub(crate) struct Pane {
     pub(crate) top: Option<usize>,
     /// Whether processes are shown as a tree, below their parents.
     pub(crate) is_tree: bool,
-    /// The place on the screen; `None` if it follows from the kind of the pane.
+    /// The pane's place on the screen; `None` if it follows from the kind of the pane.
     pub(crate) share: Option<Share>,
 }
 
@@ -101,7 +101,8 @@ pub(crate) struct Share {
     pub(crate) row: u16,
     /// The share of the width that the row has beyond the least width of its panes.
     pub(crate) width: u16,
-    /// The share of the height that the screen has beyond the least height of its rows. The largest of a row counts.
+    /// The share of the height that the row has beyond the least height of rows. The largest share
+    /// of a row's panes counts.
     pub(crate) height: u16,
 }
 
@@ -364,7 +365,8 @@ impl View {
         Self { name, seconds, panes, is_built_in: true, wraps: false }
     }
 
-    /// The place of a new pane below all others, of their mean height; `None` if they have no rows.
+    /// The place for a new pane in a row below all others, with the mean height of the rows; `None`
+    /// if the panes have no rows.
     pub(crate) fn row_below(&self) -> Option<Share> {
         let last = self.rows()?.into_iter().max()?;
         let heights = self.panes.iter().filter_map(|pane| Some(u64::from(pane.share?.height)));

@@ -31,10 +31,10 @@ pub(crate) enum Event {
     Resize(u16, u16),
     /// Samples, the oldest first, and how long the last one took.
     Samples(Vec<Sample>, Duration),
-    /// Samples of a recording that has grown, in place of so many of the newest: what was written late may lie
-    /// between them.
+    /// Samples of a recording that has grown. They replace this many of the newest samples, since
+    /// samples that were written late may lie between those.
     Later(usize, Vec<Sample>),
-    /// A recording is read anew: all samples so far are forgotten.
+    /// A recording is read anew: the interface forgets all samples so far.
     Rewound,
     /// A recording was read in full; of more samples than are kept, every `every`-th was read.
     Loaded {
@@ -44,7 +44,7 @@ pub(crate) enum Event {
     Looked(Sample),
     /// Samples of the part of a recording that [`Effect::Near`] asked for.
     Near(Window, Vec<Sample>),
-    /// That part was read: every so-many-th sample of it.
+    /// That part was read. The number says that every so-many-th sample of it was read.
     NearLoaded(Window, u64),
     /// A path cannot be read, for this reason.
     Problem {
@@ -80,7 +80,7 @@ pub(crate) enum Event {
     Recording(Option<String>),
 }
 
-/// A request of the interface to the outside.
+/// A request of the interface to the program around it, which reads sources and writes files.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Effect {
     Quit,
@@ -90,12 +90,13 @@ pub(crate) enum Effect {
     /// Find out whether a path can be read, and what it costs.
     Try(String),
     Interval(Duration),
-    /// Read a sample of a recording again, for tables: the one at `at`; rates begin at the sample `from`.
+    /// Read a sample of a recording again, for tables: the sample at `at`. Rates are calculated
+    /// from the sample at `from`.
     Look {
         source: usize,
         from: FileTime,
         at: FileTime,
-        /// Every how-many-th sample is shown.
+        /// The distance of shown samples: 1 if every sample is shown, 2 if every second one is.
         every: u64,
     },
     /// Read a part of a recording again: some samples of this many that it has.
@@ -106,7 +107,8 @@ pub(crate) enum Effect {
     },
     /// Read the tree of all objects and counters.
     Browse,
-    /// Read the instances of an object, given its place in the tree and its name: of one source, or of all.
+    /// Read the instances of an object, given its place in the tree, its name, and its source;
+    /// `None` for all sources.
     Instances(usize, String, Option<usize>),
     /// Record the samples of a source to this file from now on; `None` ends recording.
     Record {
@@ -153,7 +155,7 @@ pub(crate) type Hits = Vec<(Rect, Target)>;
 pub(crate) struct PaneState {
     /// The place of the selected line in the legend, or of the selected row in the table.
     pub(crate) selected: usize,
-    /// What [`Row::key`] says of the selected row.
+    /// The key of the selected row, as [`Row::key`] returns it.
     pub(crate) picked: Option<RowKey>,
     /// The selected line of the legend, once the user has chosen one.
     pub(crate) line: Option<(usize, LineKey)>,
@@ -173,7 +175,7 @@ pub(crate) enum Mode {
     Choose(Chooser),
     /// A text to read: its title, its lines, and how many lines are scrolled out above.
     Text(String, Vec<String>, usize),
-    /// The first of the model's questions.
+    /// The first of the model's questions is shown, and waits for an answer.
     Confirm,
 }
 
@@ -182,7 +184,7 @@ pub(crate) enum Mode {
 pub(crate) struct Question {
     pub(crate) object: String,
     pub(crate) paths: Vec<String>,
-    /// What one sample of the object cost.
+    /// The cost of one sample of the object, as a text for people.
     pub(crate) cost: String,
 }
 
@@ -192,7 +194,7 @@ pub(crate) struct Prompt {
     /// Whether the line is a filter for the table instead of a command.
     pub(crate) is_filter: bool,
     pub(crate) text: String,
-    /// The lines to which Tab can complete it.
+    /// The lines to which Tab can complete the typed line.
     pub(crate) candidates: Vec<String>,
 }
 
@@ -219,11 +221,11 @@ pub(crate) struct Model {
     /// The list of counters from which a text was opened; closing the text goes back to it.
     pub(crate) behind: Option<Chooser>,
     pub(crate) message: String,
-    /// What became of the paths that were pasted together.
+    /// The paths that were pasted together, with their answers so far.
     pub(super) pasted: Pasted,
     /// The questions that the user has not answered yet, one for each costly object.
     pub(crate) questions: VecDeque<Question>,
-    /// Why paths have no values, by path.
+    /// The reasons why paths have no values, by path.
     pub(crate) problems: HashMap<String, String>,
     /// The sources that have no values of a path, by path, with the reason where the path is about them.
     pub(crate) refused: HashMap<String, BTreeMap<usize, Option<String>>>,
@@ -298,8 +300,8 @@ impl Model {
         Some(Window { from, to })
     }
 
-    /// The shown time: that of the cursor, or else the end of the charts; `None` for the newest
-    /// sample.
+    /// The shown time: the time of the cursor, or else the time at which the charts end; `None` for
+    /// the newest sample.
     pub(crate) fn time(&self) -> Option<FileTime> {
         self.cursor.or(self.end)
     }
@@ -362,7 +364,7 @@ pub(crate) struct Row<'a> {
 }
 
 impl Row<'_> {
-    /// By what the row is found again in another sample.
+    /// The key by which the row is found again in another sample; `None` if it has none.
     pub(crate) fn key(&self) -> Option<RowKey> {
         Some((self.source, self.identity?.clone(), self.counter.map(str::to_string)))
     }

@@ -14,12 +14,15 @@ use std::collections::HashMap;
 
 /// A part of a recording.
 pub(crate) struct Near {
-    /// The time that was asked for: more than what is seen, so that scrolling does not read at once.
+    /// The span of time that was asked for. It is longer than the visible span, so that scrolling
+    /// does not read again at once.
     window: Window,
     past: Past,
-    /// Every how-many-th sample was read; `None` while the part is being read.
+    /// The distance of the samples that were read: 1 for every sample, 2 for every second one.
+    /// `None` while the part is being read.
     every: Option<u64>,
-    /// The places of the lines that continue those of the whole recording, by the numbers of these.
+    /// The place of each line that continues a line of the whole recording, by the number of that
+    /// line.
     lines: HashMap<u64, usize>,
 }
 
@@ -89,7 +92,8 @@ impl super::seen::Seen {
         }
     }
 
-    /// The samples that are shown in a window, and every how-many-th of the recording's they are.
+    /// The samples that are shown in a window, and their distance in the recording: 1 for every
+    /// sample, 2 for every second one.
     pub(crate) fn past_in(&self, window: Option<Window>) -> (&Past, u64) {
         let near = self.near_in(window);
         near.map_or((&self.past, self.every), |near| (&near.past, near.every.unwrap_or(1)))

@@ -1,4 +1,4 @@
-//! Counters that are pasted as text, and the message that tells what became of all of them.
+//! Counter paths that are pasted as text, and the message about the result for all of them.
 
 use super::layout::MOST_COUNTERS;
 use super::model::{Effect, Event, Mode, Model};
@@ -14,7 +14,8 @@ pub(super) struct Pasted {
     waiting: HashSet<String>,
     all: usize,
     added: usize,
-    /// Those that cannot be added, and why the first of them cannot.
+    /// The number of pasted paths that cannot be added; the next field says why the first of them
+    /// cannot.
     refused: usize,
     why: String,
 }
@@ -83,7 +84,8 @@ impl Model {
         is_one.then(|| path.clone())
     }
 
-    /// Tells what became of the pasted paths so far, of which one has an answer.
+    /// Shows a message about the results for the pasted paths so far; `path` has just been
+    /// answered.
     pub(super) fn tell_pasted(&mut self, path: &str) {
         let is_asked = self.questions.iter().any(|asked| asked.paths.iter().any(|one| one == path));
         let refused = self.refused.get(path).map_or(0, |sources| sources.len());

@@ -48,7 +48,7 @@ const SOON: Duration = Duration::from_millis(300);
 pub(crate) use growth::Growth;
 use growth::Recent;
 
-/// The channel for events. Its receiver is gone when the interface ends.
+/// The channel for events to the interface. Its receiver is dropped when the interface ends.
 pub(super) type Events = SyncSender<super::terminal::Message>;
 
 /// The error that the interface has ended.
@@ -68,7 +68,8 @@ pub(super) struct Reader {
     interval: Duration,
     /// The most samples of a recording, or of a part of it, that are read.
     most_read: u64,
-    /// Every how-many-th sample of a recording is shown.
+    /// The distance of the samples of a recording that are shown: 1 for every sample, 2 for every
+    /// second one.
     every: u64,
     /// The samples of a recording that were read last in its order.
     recent: Recent,
@@ -79,7 +80,7 @@ pub(super) struct Reader {
     events: Events,
     /// The number of the source.
     number: usize,
-    /// The names by which paths mean this source, if it is one of several.
+    /// The machine and the label by which paths name this source; `None` if it is the only source.
     among: Option<[String; 2]>,
 }
 

@@ -55,7 +55,7 @@ pub(super) fn deliver_all(shared: &Shared, deliveries: Vec<Box<dyn Delivery>>) -
 }
 
 impl DeliveryOutcome {
-    /// Delivers one batch everywhere.
+    /// Delivers one batch to all deliveries.
     fn deliver(&mut self, batch: &RecordBatch<'_>, sections: &mut Sections, binding: &Bound) {
         if batch.is_empty() {
             return;

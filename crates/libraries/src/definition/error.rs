@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// A definition file cannot be used.
+/// Why a definition file cannot be used: the message, the file and the line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DefinitionError {
     file: PathBuf,
@@ -28,7 +28,7 @@ impl DefinitionError {
         self.line
     }
 
-    /// What is wrong, and the way out.
+    /// The message: what is wrong, and the way out.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
@@ -47,11 +47,11 @@ impl fmt::Display for DefinitionError {
 
 impl std::error::Error for DefinitionError {}
 
-/// The result of reading, with warnings.
+/// The result of reading a definition, with the warnings about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WithWarnings<T> {
-    /// The result.
+    /// The result of reading.
     pub value: T,
     /// The warnings, those of the symbol file first. After 100 warnings about one file, a last one
     /// says how many more there are.

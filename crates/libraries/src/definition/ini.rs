@@ -61,7 +61,8 @@ impl<'a> Sections<'a> {
         self.section(name).unwrap_or_default()
     }
 
-    /// The first line with this key and a value that is not empty. `None` without one.
+    /// The first line of a section that has this key and a value that is not empty. `None` if there
+    /// is no such line.
     fn value(&self, section: &str, key: &str) -> Option<&Line<'a>> {
         let found = |line: &&Line<'_>| line.key.eq_ignore_ascii_case(key) && !line.value.is_empty();
         self.lines(section).iter().find(found)
@@ -100,7 +101,8 @@ fn text_key(key: &str) -> Option<(&str, &str, Kind)> {
     (is_language && !symbol.is_empty()).then_some((symbol, language, kind))
 }
 
-/// Reads an `.ini` file and its symbol file: that of the options, or the one that the file names.
+/// Reads an `.ini` file and its symbol file: the symbol file of the options, or else the symbol
+/// file that the `.ini` file names.
 ///
 /// # Errors
 /// [`DefinitionError`] with file, line, and the way out.
@@ -143,8 +145,8 @@ fn symbol_file(ini: &Path, name: &str) -> Result<PathBuf, DefinitionError> {
     })
 }
 
-/// Reads the bytes of an `.ini` file. `header` returns path and bytes of the symbol file of a name;
-/// `file` and this path are for messages.
+/// Reads the bytes of an `.ini` file. `header` returns the path and the bytes of the symbol file
+/// with a given name; `file` and this path are for messages.
 ///
 /// # Errors
 /// [`DefinitionError`] with file, line, and the way out.
@@ -207,7 +209,7 @@ pub fn parse_ini(
     Ok(WithWarnings { value: definition, warnings: all })
 }
 
-/// The listed languages of a file or, without a list, those of its texts.
+/// The languages that a file lists; for a file without a list, the languages of its texts.
 fn languages(
     sections: &Sections<'_>,
     texts: &[Line<'_>],

@@ -182,7 +182,7 @@ struct Reader<'a> {
     document: &'a Document<'a>,
     strings: Strings<'a>,
     warnings: Warnings<'a>,
-    /// The number of bytes that are left for texts.
+    /// How many more bytes of texts are allowed.
     room: usize,
 }
 

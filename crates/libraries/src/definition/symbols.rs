@@ -28,7 +28,7 @@ impl Symbols {
         self.known.get(name).copied()
     }
 
-    /// Why a symbol that is defined has no number, behind the line of its definition. `None` for
+    /// Why a defined symbol has no number: the line of its definition, and the reason. `None` for
     /// any other symbol.
     pub(super) fn unclear(&self, name: &str) -> Option<(u32, &str)> {
         self.unclear.get(name).map(|(line, why)| (*line, why.as_str()))

@@ -1,5 +1,5 @@
-//! From the bytes of a definition file to text: UTF-16 and UTF-8 with or without
-//! a byte order mark, and Windows' ANSI code pages.
+//! Decoding definition files: UTF-16 and UTF-8 with or without a byte order
+//! mark, and Windows' ANSI code pages.
 
 use super::DefinitionError;
 use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
@@ -34,7 +34,7 @@ pub(super) fn read(file: &Path) -> Result<Vec<u8>, DefinitionError> {
     Ok(bytes)
 }
 
-/// The ANSI code page of a Windows in a language.
+/// The ANSI code page of Windows in a language.
 fn ansi(language: LanguageId) -> &'static Encoding {
     match language.0 & 0x3ff {
         0x001 | 0x020 | 0x029 => encoding_rs::WINDOWS_1256,
@@ -101,7 +101,8 @@ pub(super) fn decode(
     }
 }
 
-/// Decodes a file, or fails: a name with a replacement character in it would be wrong.
+/// Decodes a file. Bytes that are invalid in the encoding are an error: a name with a replacement
+/// character in it would be wrong.
 fn strictly(
     file: &Path,
     bytes: &[u8],

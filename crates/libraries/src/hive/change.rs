@@ -138,8 +138,8 @@ impl Hive {
         Some(one)
     }
 
-    /// The first index for a provider with offsets up to `last`. `old` is its registration before;
-    /// the provider keeps those indexes if it can.
+    /// The first index for a provider with offsets up to `last`. `old` is the provider's earlier
+    /// registration; its indexes are kept if possible.
     fn first(&self, last: u32, old: Option<&Registration>) -> Result<u32, RegisterError> {
         // A provider keeps its old indexes, if no other provider is in the way.
         if let Some(old) = old {

@@ -40,8 +40,8 @@ enum Part {
 }
 
 impl Section {
-    /// The section that this text, without its brackets, names. `draft` returns the index of a
-    /// provider in the list of drafts, or `None` if there are too many.
+    /// The section that the text between a line's brackets names. `draft` returns the index of a
+    /// provider in the list of drafts, or `None` if there are too many providers.
     fn parse(text: &str, draft: impl FnOnce(&str) -> Option<usize>) -> Option<Self> {
         let parts: Vec<&str> = text.split('\\').collect();
         let is = |part: &str, name: &str| part.eq_ignore_ascii_case(name);
@@ -70,7 +70,7 @@ impl Section {
     }
 }
 
-/// A provider whose lines are being read.
+/// A provider that is being read, line by line.
 #[derive(Default)]
 struct Draft {
     /// The number of the provider's first line.

@@ -60,8 +60,8 @@ impl Value {
     }
 }
 
-/// The text in quotation marks at the beginning, without the marks and with its escapes replaced,
-/// and the rest behind it.
+/// Reads a text in quotation marks at the beginning of a line. Returns the text without the marks
+/// and with its escapes replaced, and the part of the line behind it.
 fn unquote(text: &str) -> Result<(String, &str), String> {
     let body = text.strip_prefix('"').ok_or_else(|| format!("{text:?} has no quotation mark"))?;
     let mut made = String::new();

@@ -22,17 +22,16 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime};
 
-/// Failures in a row, or timeouts in a row, after which a provider is quarantined; as many
-/// as a broker allows by default.
+/// How many failures in a row, or timeouts in a row, put a provider into quarantine: as many as in
+/// a broker by default.
 const QUARANTINE_AFTER: u32 = 5;
-/// After a reader waited for a provider in vain, the provider gets the usual patience divided by
-/// this number.
+/// The divisor of the usual patience for a provider for which a reader has waited in vain.
 const PROBATION: u32 = 4;
-/// Each call takes one part in this many off the longest recent time.
+/// The longest recent time shrinks by one part in this many with each call.
 const FADES: u32 = 64;
 /// How often the tally of collections is written.
 const WRITE_EVERY: Duration = Duration::from_secs(5);
-/// How long a failure waits for other programs that hold the lock.
+/// How long noting a failure waits for other programs that hold the lock.
 const LOCK_PATIENCE: Duration = Duration::from_millis(100);
 
 /// What identifies a library's file: device, inode, seconds and nanoseconds of the last change,
@@ -49,7 +48,7 @@ pub(crate) struct Account {
 struct Inner {
     /// The file of the account; `None` where the account is kept in memory alone.
     file: Option<AccountFile>,
-    /// The record of the file as last read or written, with the changes since.
+    /// The record as last read from the file or written to it, with the changes since then.
     record: Record,
     /// The collections that the file does not count yet.
     unwritten: CollectionTally,
@@ -137,7 +136,7 @@ impl Account {
         is_paused.then(|| (ProviderState::Failed, message()))
     }
 
-    /// For how long the library must still not be called; `None` without a pause.
+    /// The time during which the library must not be called yet; `None` without a pause.
     pub(crate) fn pause_left(&self) -> Option<Duration> {
         lock(&self.inner).record.pause_left(now())
     }
@@ -148,16 +147,16 @@ impl Account {
         (inner.record.in_a_row, inner.record.fault.clone().unwrap_or_default())
     }
 
-    /// How long a reader without a deadline waits: twice the longest recent time (which counts as
-    /// five minutes at most), but at least `usual`. After a wait in vain, at least a quarter of
-    /// `usual`.
+    /// How long a reader without a deadline waits for the provider. This is twice the provider's
+    /// longest recent time (limited to five minutes), but at least `usual`. After a wait in vain it
+    /// is at least a quarter of `usual`.
     pub(crate) fn patience(&self, usual: Duration) -> Duration {
         let inner = lock(&self.inner);
         let least = if inner.record.late > 0 { usual / PROBATION } else { usual };
         inner.record.slowest.min(pause::LONGEST).saturating_mul(2).max(least)
     }
 
-    /// Notes that the library came back from a call, and after how long.
+    /// Notes that a call of the library returned after the time `took`.
     pub(crate) fn came_back(&self, took: Duration) {
         let mut inner = lock(&self.inner);
         let slowest = &mut inner.record.slowest;
@@ -235,7 +234,7 @@ impl Account {
         inner.record.quarantined && !was_quarantined
     }
 
-    /// Writes to the account's file what the file does not have yet.
+    /// Writes to the account's file all changes that the file does not have yet.
     pub(crate) fn flush(&self) {
         let mut inner = lock(&self.inner);
         if inner.unwritten.collections > 0 {
@@ -243,7 +242,7 @@ impl Account {
         }
     }
 
-    /// Ends the quarantine.
+    /// Ends the provider's quarantine.
     pub(crate) fn release(&self) {
         self.change(LOCK_PATIENCE, Record::release);
     }
@@ -321,7 +320,7 @@ impl Inner {
     }
 }
 
-/// Milliseconds since 1970.
+/// The time now, in milliseconds since 1970.
 fn now() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)

@@ -27,16 +27,16 @@ pub(crate) fn memory() -> io::Result<OwnedFd> {
 
 /// The shared memory of a host process, mapped into this process.
 pub(crate) struct Area {
-    /// Where the mapping begins, fence included.
+    /// The beginning of the mapping, including the inaccessible pages before the buffer.
     whole: *mut c_void,
     length: usize,
     room: usize,
-    /// Bytes from the start of the buffer that may have been written.
+    /// How many bytes from the start of the buffer may have been written.
     used: usize,
 }
 
 impl Area {
-    /// Maps the beginning of a [`memory`].
+    /// Maps the beginning of a [`memory`], as much as a buffer of `room` bytes needs.
     pub(crate) fn map(memory: &OwnedFd, room: usize) -> io::Result<Self> {
         // An odd room would give the provider an odd address.
         if !room.is_multiple_of(8) || room > LAST_ROOM {
@@ -67,7 +67,7 @@ impl Area {
         self.room
     }
 
-    /// Where the buffer begins.
+    /// A pointer to the beginning of the buffer.
     pub(crate) fn start(&self) -> *mut u8 {
         // SAFETY: inside of the mapping.
         unsafe { self.whole.cast::<u8>().add(FENCE + front(self.room) + GUARD) }
@@ -89,7 +89,7 @@ impl Area {
         }
     }
 
-    /// Notes how far a provider moved its pointer.
+    /// Notes how far a provider moved its pointer, in bytes.
     pub(crate) fn note_used(&mut self, moved: isize) {
         // A short buffer is always cleared as a whole.
         let claimed = usize::try_from(moved).unwrap_or(self.room);

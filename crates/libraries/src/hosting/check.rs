@@ -81,9 +81,9 @@ impl Verdict {
 const LEVELS: [(TestLevel, u32); 3] =
     [(TestLevel::None, 3), (TestLevel::Basic, 2), (TestLevel::All, 1)];
 const NOTHING: RawClaim = RawClaim { moved: 0, bytes: 0, objects: 0 };
-/// Requests for objects that no library has.
+/// Requests that a library must not answer with objects: their objects exist in no library.
 const NOT_ITS: [&str; 4] = ["Foreign", "Foreign NO-SUCH-MACHINE", "4294967294", "no such request"];
-/// How many more times `Global` is collected.
+/// How many more times `Global` is collected after the first.
 const TIMES: u32 = 5;
 
 /// The content of another machine's block, or what is wrong with it.

@@ -10,7 +10,7 @@ const STEADY: [Range<usize>; 2] = [4..40, 44..48];
 /// The length of the shortest header, in bytes; the counters follow.
 const DEFINITIONS: usize = 64;
 
-/// The objects of a library, as last delivered.
+/// The objects of a library, each as the library delivered it last.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KnownObjects {
     objects: Vec<KnownObject>,
@@ -123,7 +123,8 @@ pub(crate) fn name_of(object: &[u8]) -> TitleIndex {
     TitleIndex(name.map_or(0, |name| u32::from_le_bytes(*name)))
 }
 
-/// Whether an object still has this definition, apart from what changes with every sample.
+/// Whether an object still has this definition. The parts that change with every sample are
+/// ignored.
 fn is_same(definition: &[u8], object: &[u8]) -> bool {
     let Some(counters) = definition.get(DEFINITIONS..) else { return false };
     STEADY.iter().all(|range| definition.get(range.clone()) == object.get(range.clone()))

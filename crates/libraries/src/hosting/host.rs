@@ -20,8 +20,8 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use std::fs::File;
 use std::process::ExitCode;
 
-/// Runs the host until its reader is gone. A program that is its own host calls this first
-/// in `main` and returns the result.
+/// Runs the host until its reader has ended. A program that is its own host calls this function
+/// first in `main` and returns the result.
 #[must_use]
 pub fn main() -> ExitCode {
     if rustix::net::sockopt::socket_type(rustix::stdio::stdin()).is_err() {
@@ -35,7 +35,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The exit status of a host that has another version than its reader.
+/// The exit status of a host with a version that differs from its reader's.
 pub(crate) const OTHER_VERSION: i32 = 86;
 
 fn serve() -> Result<(), Errno> {

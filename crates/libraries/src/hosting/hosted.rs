@@ -18,7 +18,7 @@ const LONGEST_AFTER_CRASH: Duration = Duration::from_secs(60);
 /// The number of collections without a failure after which the pauses begin anew.
 const CALM: u32 = 10;
 
-/// How long a call is waited for. The function's own timeout also limits each of the two
+/// How long a reader waits for a call. The function's own timeout also limits each of the two
 /// times.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Patience {
@@ -43,7 +43,7 @@ pub(crate) struct Call {
     /// The buffer that the library wrote, copied into this process' own memory; to be
     /// [given back](HostedLibrary::give_back).
     pub(crate) buffer: GuardedBuffer,
-    /// How long the function took.
+    /// How long the call of the function took.
     pub(crate) took: Duration,
 }
 
@@ -63,7 +63,7 @@ impl CallFault {
         !matches!(self, Self::NotYet(_))
     }
 
-    /// The text that says what happened.
+    /// The message that says why the call has no result.
     pub(crate) fn into_message(self) -> String {
         let (Self::Failed(message) | Self::TimedOut(message) | Self::NotYet(message)) = self;
         message
@@ -74,7 +74,8 @@ impl CallFault {
 pub(crate) struct TogetherResult {
     pub(crate) calls: u32,
     pub(crate) wrong: u32,
-    /// The request of the first wrong answer, and what was wrong with it. `None` if all were right.
+    /// The request with the first wrong answer, and what was wrong with the answer. `None` if all
+    /// answers were right.
     pub(crate) first_wrong: Option<(String, String)>,
 }
 
@@ -88,7 +89,7 @@ pub(crate) struct HostedLibrary {
     crash_pause: Duration,
     hang_pause: Duration,
     process: Option<HostProcess>,
-    /// The call that the process is still at work on. `None` if it is at work on none.
+    /// The call at which the process is still at work; `None` if there is no such call.
     in_flight: Option<CallInFlight>,
     /// The collection that was sent before [`collect`](Self::collect) is called; `early` is
     /// the reason why it could not be sent.
@@ -171,7 +172,7 @@ impl HostedLibrary {
         self
     }
 
-    /// For how long the library must still not be called; `None` without a pause.
+    /// The time during which the library must not be called yet; `None` without a pause.
     pub(crate) fn pause_left(&self) -> Option<Duration> {
         let left = self.not_before?.checked_duration_since(Instant::now())?;
         (!left.is_zero()).then_some(left)
@@ -182,7 +183,7 @@ impl HostedLibrary {
         self.took
     }
 
-    /// Whether a call has become overdue since this was asked before.
+    /// Whether a call has become overdue since the last call of this method.
     pub(crate) fn is_newly_late(&mut self) -> bool {
         let call = self.in_flight.as_mut().filter(|call| call.is_late);
         call.is_some_and(|call| !std::mem::replace(&mut call.is_reported, true))
@@ -221,7 +222,7 @@ impl HostedLibrary {
         }
     }
 
-    /// Forgets what was begun, because another collection follows.
+    /// Drops the collection that was begun, because another collection follows.
     pub(crate) fn forget_begun(&mut self) {
         (self.begun, self.early) = (None, None);
     }

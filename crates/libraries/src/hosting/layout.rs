@@ -11,32 +11,35 @@ const GUARD: usize = GuardedBuffer::GUARD;
 /// The size of the inaccessible pages on each side, in bytes: more than a page on every
 /// system.
 pub(crate) const FENCE: usize = 64 << 10;
-/// The memory between the inaccessible pages is a multiple of this many bytes. What it has too much
-/// lies before the guards, so that the last guard ends where the inaccessible pages begin.
+/// The memory between the inaccessible pages is a multiple of this many bytes. The bytes that
+/// neither buffer nor guards need lie before the guards, so that the last guard ends where the
+/// inaccessible pages begin.
 pub(crate) const STEP: usize = 64 << 10;
 
-/// Room of the smallest buffer in bytes.
+/// The size of the smallest buffer in bytes.
 pub(crate) const FIRST_ROOM: usize = STEP - 2 * GUARD;
-/// Room of the largest buffer in bytes: a block is no larger than 64 MiB.
+/// The size of the largest buffer in bytes: a block is no larger than 64 MiB.
 pub(crate) const LAST_ROOM: usize = (64 << 20) - 2 * GUARD;
 
-/// The room of the next larger buffer; `None` if `room` is the largest.
+/// The size in bytes of the next larger buffer; `None` if `room` is the largest size.
 pub(crate) fn larger(room: usize) -> Option<usize> {
     let more = (room + 2 * GUARD).saturating_mul(4).min(LAST_ROOM + 2 * GUARD) - 2 * GUARD;
     (more > room).then_some(more)
 }
 
-/// Length of the memory between the inaccessible pages, for a buffer of `room` bytes.
+/// The length in bytes of the memory between the inaccessible pages, for a buffer of `room` bytes.
 pub(crate) fn length(room: usize) -> usize {
     (GUARD + room + GUARD).next_multiple_of(STEP)
 }
 
-/// Offset of the guard before the buffer, in the memory between the inaccessible pages.
+/// The offset in bytes of the guard before the buffer, in the memory between the inaccessible
+/// pages.
 pub(crate) fn front(room: usize) -> usize {
     length(room) - GUARD - room - GUARD
 }
 
-/// Offset of the guard behind the buffer, in the memory between the inaccessible pages.
+/// The offset in bytes of the guard behind the buffer, in the memory between the inaccessible
+/// pages.
 #[cfg(target_os = "linux")]
 pub(crate) fn rear(room: usize) -> usize {
     length(room) - GUARD

@@ -30,15 +30,15 @@ pub(crate) struct LoadedLibrary {
     open: Option<OpenFunction>,
     collect: CollectFunction,
     close: Option<CloseFunction>,
-    /// Reports that the library's own threads made.
+    /// The reports that the library's own threads made.
     stray: &'static StrayReports,
 }
 
-/// The result of Collect.
+/// The result of one call of Collect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Returned {
     pub(crate) code: u32,
-    /// How far the pointer moved, in bytes.
+    /// How far Collect moved the pointer, in bytes.
     pub(crate) moved: isize,
     pub(crate) bytes: u32,
     pub(crate) objects: u32,
@@ -131,7 +131,7 @@ impl LoadedLibrary {
         })
     }
 
-    /// Calls Close.
+    /// Calls the library's Close.
     pub(crate) fn close(&self) {
         if let Some(close) = self.close {
             // SAFETY: one Open succeeded before.
@@ -195,10 +195,10 @@ unsafe fn function<F: Copy>(library: &Library, path: &Path, name: &str) -> Resul
     Ok(function)
 }
 
-/// Reports that were made outside of calls.
+/// The reports that a library made outside of calls.
 type StrayReports = Mutex<Vec<String>>;
 
-/// Keeps a report, unless there are as many as an answer can hold.
+/// Adds a report to the messages, unless there are already as many as an answer can hold.
 fn keep(messages: &mut Vec<String>, text: &[u8]) {
     if messages.len() < crate::hosting::wire::MESSAGES {
         messages.push(crate::hosting::wire::cut(&String::from_utf8_lossy(text)).to_string());
@@ -210,7 +210,8 @@ thread_local! {
     static REPORTS: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
 }
 
-/// Runs a call. Returns its result, and the reports during it or since the last call.
+/// Runs a call of a library. Returns the call's result, and the reports that the library made
+/// during this call or since the last one.
 fn listen<T>(stray: &StrayReports, call: impl FnOnce() -> T) -> (T, Vec<String>) {
     REPORTS.set(Some(Vec::new()));
     let answer = call();

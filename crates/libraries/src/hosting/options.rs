@@ -15,7 +15,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HostCommand {
-    /// The program, an absolute path.
+    /// The absolute path of the program.
     pub program: PathBuf,
     /// The arguments of the program.
     pub arguments: Vec<OsString>,
@@ -28,7 +28,8 @@ impl HostCommand {
         Self { program: program.into(), arguments: Vec::new() }
     }
 
-    /// The running program itself, with one argument. The command `perfhive` uses `host`.
+    /// The running program itself, with one argument. The command `perfhive` uses the argument
+    /// `host`.
     ///
     /// # Errors
     /// Where the system does not know the program's file.
@@ -75,16 +76,17 @@ pub struct HostOptions {
     /// to collect recently gets twice its longest time. After a wait in vain a library gets a
     /// quarter of the patience until it comes back.
     pub patience: Duration,
-    /// How often the roster looks for replaced libraries, and describes libraries anew whose
-    /// objects keep changing.
+    /// How often the roster looks for replaced libraries, and describes anew the libraries with
+    /// objects that keep changing.
     pub look_every: Duration,
-    /// The pause before a host process is started again after its second crash; it doubles with
-    /// each further one, up to a minute. The first restart does not wait. A library that hangs or
-    /// does not say what it offers is not called for five times as long, up to five minutes.
+    /// The pause before a host process is started again after its second crash; the pause doubles
+    /// with each further crash, up to a minute. The first restart does not wait. A library that
+    /// hangs or does not say what it offers is not called for five times as long, up to five
+    /// minutes.
     pub pause: Duration,
     /// The folder of accounts, which is made if need be: each provider's statistics, objects, and
-    /// pause. All programs of a user that use the folder share what one of them found out. With
-    /// `None`, or a folder that others may write, each program has only its own experience.
+    /// pause. All programs of a user that use the folder share these. With `None`, or a folder that
+    /// others may write, each program has only its own experience.
     pub accounts: Option<PathBuf>,
     /// The log for failures; the system's log by default.
     pub log: LogSink,

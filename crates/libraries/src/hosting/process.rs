@@ -38,12 +38,12 @@ pub(crate) struct HostProcess {
     packet: Vec<u8>,
 }
 
-/// Why the host did not answer.
+/// Why a host process did not answer.
 #[derive(Debug)]
 pub(crate) enum HostSilence {
     /// The deadline passed.
     Late,
-    /// The process is gone; the text says how.
+    /// The process has ended; the text says how.
     Gone(String),
 }
 
@@ -76,7 +76,7 @@ impl HostProcess {
     }
 
     /// Copies the guards of a buffer of `room` bytes, and its first `data` bytes, out of the shared
-    /// memory. Returns whether all of that was there.
+    /// memory. Returns whether the memory had all of these bytes.
     pub(crate) fn copy(&mut self, room: usize, data: usize, whole: &mut [u8]) -> bool {
         const GUARD: usize = GuardedBuffer::GUARD;
         let Some((body, behind)) = whole.split_at_mut_checked(GUARD + room) else { return false };
@@ -185,9 +185,9 @@ impl HostProcess {
         });
     }
 
-    /// Tells how a process ended that does not answer any more. Waits for its end until `deadline`,
-    /// but for at least 20 and at most 100 ms; while it is closing, for 100 ms. A process that
-    /// still runs then is ended.
+    /// A text that says how a process ended that no longer answers. Waits for its end until
+    /// `deadline`, but for at least 20 and at most 100 ms; while it is closing, for 100 ms. A
+    /// process that still runs then is ended.
     fn how_it_went(&mut self, deadline: Instant) -> String {
         /// The socket is closed a little before the end of the process is known. A library may
         /// close it and go on: its reader must not wait beyond the deadline.
@@ -233,7 +233,7 @@ fn trusted(program: &Path) -> Result<PathBuf, String> {
     })
 }
 
-/// Kills a process that was not waited for yet, and all of its group.
+/// Kills a process that was not waited for yet, and all processes of its group.
 fn end_group(child: &Child) {
     let process = Pid::from_child(child);
     // The group exists once the process has run its first lines; before that it is alone.

@@ -14,10 +14,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Instant;
 
-/// Where registrations are kept.
+/// A place where registrations are kept, and from which a roster reads them.
 pub trait RegistrationSource: Send {
-    /// All registrations if they may have changed since the last call, `None` if they have
-    /// not. Called before every collection, so that the usual answer must be cheap.
+    /// All registrations if they may have changed since the last call; `None` if they have not
+    /// changed. Called before every collection, so that the answer `None` must be cheap.
     fn changed(&mut self) -> Option<Arc<Registrations>>;
 
     /// The registrations that cannot be used, and why, as of the last change.
@@ -74,7 +74,7 @@ impl ExtensionRoster {
         }
     }
 
-    /// Takes over the current registrations. Returns whether they differ from before.
+    /// Replaces the known registrations by these. Returns whether they differ from before.
     fn update(&mut self, registrations: &Registrations) -> bool {
         *lock(&self.registrations) = registrations.providers.clone();
         let level = registrations.test_level;
@@ -187,7 +187,7 @@ impl ExtensionRoster {
     }
 
     /// Notes which libraries were replaced and what other programs found out. Returns whether there
-    /// is anything.
+    /// was either.
     fn look_again(&mut self) -> bool {
         let mut changed = false;
         for entry in &mut self.entries {

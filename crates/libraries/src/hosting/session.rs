@@ -32,10 +32,10 @@ pub(crate) struct ExtensionSession {
     state: Arc<LibraryState>,
     /// The library; `None` only while the session is dropped.
     library: Option<HostedLibrary>,
-    /// Objects of the current answer; kept for its allocation.
+    /// The objects of the current answer; kept for its allocation.
     delivered: Vec<TitleIndex>,
     failed: bool,
-    /// How long the library was at work for the last collection.
+    /// How long the library worked for the last collection.
     took: Duration,
     /// The next collection, if it was begun.
     begun: Option<BegunCollection>,
@@ -118,7 +118,7 @@ impl ExtensionSession {
         self.take(call, request.cost, out)
     }
 
-    /// Takes what a call delivered.
+    /// Passes on to `out` the objects that a call delivered.
     fn take(
         &mut self,
         call: Call,
@@ -239,8 +239,8 @@ impl ExtensionSession {
             .collect()
     }
 
-    /// How long a request of a collection is waited for. All requests of one collection
-    /// share the time of a reader without a deadline; each gets at least a quarter.
+    /// How long a reader waits for a request of a collection. All requests of one collection share
+    /// the time of a reader without a deadline; each gets at least a quarter.
     fn patience(&self, collection: &Collection<'_>, began: Instant) -> Patience {
         let usual = self.state.account.patience(self.state.options.patience);
         let left = usual.saturating_sub(began.elapsed()).max(usual / 4);

@@ -1,4 +1,4 @@
-//! What the provider, its sessions and its account share about one registered library.
+//! The state of one registered library, which its provider, sessions and account share.
 
 use crate::hosting::account::{Account, LibraryStamp};
 use crate::hosting::describe::KnownObjects;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// The registrations of all providers, which tell the owner of an object.
+/// The registrations of all providers, by which the owner of an object is found.
 pub(crate) type AllRegistrations = Arc<Mutex<Vec<Registration>>>;
 
 /// The state of one registered library.
@@ -30,11 +30,11 @@ pub(crate) struct LibraryState {
     pub(crate) is_settled: AtomicBool,
     /// Whether quarantine began or ended, which the broker must learn.
     pub(crate) has_turned: AtomicBool,
-    /// A note about the host process that readers have not got yet.
+    /// A note about the host process that no reader has been given yet; `None` if there is none.
     pub(crate) note: Mutex<Option<String>>,
     /// A library in a running host process that the last session left in good order.
     parked: Mutex<Option<HostedLibrary>>,
-    /// The room of the buffer that was large enough for the last collection, in bytes.
+    /// The size in bytes of the buffer that was large enough for the last collection.
     pub(crate) room: AtomicUsize,
     limiter: Mutex<Limiter>,
     pub(crate) account: Account,
@@ -127,7 +127,7 @@ impl LibraryState {
         drop(before);
     }
 
-    /// Writes to the log, unless its limit for this kind of message is reached.
+    /// Writes a message to the log, unless the limit for this kind of message is reached.
     pub(crate) fn log(&self, message: &str) {
         let line = lock(&self.limiter).pass(message, Instant::now());
         if let Some(line) = line {

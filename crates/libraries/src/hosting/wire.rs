@@ -84,7 +84,7 @@ pub(crate) struct Response {
     pub(crate) failure: Option<String>,
     /// A note about the confinement of the process, such as a restriction that failed; only from Open.
     pub(crate) note: Option<String>,
-    /// What the provider reported during the call.
+    /// The messages that the provider reported during the call.
     pub(crate) reports: Vec<String>,
 }
 
@@ -293,7 +293,7 @@ impl Response {
     }
 }
 
-/// The beginning of a text, as long as a message may be.
+/// The beginning of a text, cut to the greatest length of a message.
 pub(crate) fn cut(text: &str) -> &str {
     let mut end = text.len().min(MESSAGE);
     while !text.is_char_boundary(end) {

@@ -6,7 +6,7 @@ use rustix::fs::{Mode, OFlags, PROC_SUPER_MAGIC, fstat, fstatfs, major, minor, o
 use rustix::thread::CapabilitySet;
 use std::path::Path;
 
-/// Numbers of the first namespaces, which never change.
+/// The names of the first namespaces, which are the same on every machine and never change.
 const NAMESPACES: [(&str, &str); 3] =
     [("pid", "pid:[4026531836]"), ("user", "user:[4026531837]"), ("time", "time:[4026531834]")];
 
@@ -28,8 +28,8 @@ pub(super) fn check(root: &ProcRoot) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The capabilities of this thread. Checked before each run: a program that gives them up loses the
-/// reader.
+/// Checks that this thread has the capabilities. This is checked before each run: a program that
+/// gives them up loses the reader.
 pub(crate) fn capabilities() -> Result<(), Refusal> {
     let sets = rustix::thread::capabilities(None)
         .map_err(|error| Refusal::new(format!("capabilities: {error}")))?;
@@ -49,8 +49,8 @@ pub(crate) fn capabilities() -> Result<(), Refusal> {
     Err(Refusal::new(format!("takes the capability {}", missing.join(" and "))))
 }
 
-/// The folder must be this program's own `/proc`, of the first namespaces, and without hidden
-/// processes.
+/// Checks that the folder is this program's own `/proc`, that the program is in the first
+/// namespaces, and that no processes are hidden.
 fn own_proc(proc: &Path) -> Result<(), Refusal> {
     let name = proc.display();
     let not_own = || Refusal::new(format!("{name} is not this system's own /proc"));
@@ -95,7 +95,7 @@ fn hides(mounts: &str, device: &str) -> Option<bool> {
     found
 }
 
-/// Major and minor number of a release.
+/// The major and the minor number of a kernel release; `None` for a text of another form.
 fn version(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
@@ -106,7 +106,7 @@ fn lockdown() -> bool {
         .is_ok_and(|modes| modes.contains("[confidentiality]"))
 }
 
-/// The kernel refused the program although all checks passed.
+/// The refusal of a kernel that did not load the program although all checks passed.
 pub(super) fn failed(error: &str) -> Refusal {
     Refusal::surprise(format!("the kernel does not take the BPF program: {error}"))
 }

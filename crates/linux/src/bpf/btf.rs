@@ -1,10 +1,11 @@
-//! Walks the types of BTF data: those of the running kernel when the program is loaded, and the
-//! program's own when it is built: the build script has this file, too.
+//! Walks the types of BTF data. These are the types of the running kernel when the program is
+//! loaded, and the types of the program itself when it is built: the build script includes this
+//! file, too.
 
-/// The kind of functions.
+/// The number of the kind "function" in BTF data.
 pub(crate) const FUNCTION: u32 = 12;
 
-/// Reads a number in the order of bytes that the data has.
+/// A function that reads a number in the byte order of the data.
 pub(crate) type Read = fn([u8; 4]) -> u32;
 
 /// The beginning of BTF data, and the types that are left to walk.
@@ -21,7 +22,7 @@ pub(crate) struct Types<'a> {
 pub(crate) type Type<'a> = (usize, u32, u32, &'a [u8]);
 
 impl<'a> Types<'a> {
-    /// The types of BTF data with numbers that `read` reads; `None` for other data.
+    /// The types of BTF data, with `read` for its numbers; `None` if the bytes are no BTF data.
     pub(crate) fn of(data: &'a [u8], read: Read) -> Option<Self> {
         let mut types = Self { data, read, next: 0, end: 0, strings: 0 };
         if !matches!(data.get(..2)?, [0x9f, 0xeb] | [0xeb, 0x9f]) {
@@ -39,7 +40,7 @@ impl<'a> Types<'a> {
         self.data.get(at..)?.first_chunk().map(|bytes| (self.read)(*bytes))
     }
 
-    /// Text up to its zero.
+    /// The text at an offset of the data's strings, up to its zero; `None` if there is none.
     fn text(&self, at: u32) -> Option<&'a [u8]> {
         let begin = self.strings.checked_add(usize::try_from(at).ok()?)?;
         let rest = self.data.get(begin..)?;

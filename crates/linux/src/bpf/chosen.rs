@@ -1,21 +1,22 @@
-//! The processes that a run of the BPF program reads, where not all are wanted.
+//! The processes that a run of the BPF program reads, if the run is not for all processes.
 
 use perfhive_engine::NamePattern;
 use std::sync::Arc;
 
-/// Numbers and names that the program has room for; `processes.bpf.c` has the same.
+/// The most numbers of processes for which the program has room; `processes.bpf.c` has the same
+/// limit.
 const MOST_NUMBERS: usize = 64;
 const MOST_NAMES: usize = 8;
-/// The kernel's names, with the zero at their end.
+/// The length in bytes of the kernel's names of processes, including the zero at the end.
 const NAME: usize = 16;
 
-/// Bytes of a name's text and of its mask.
+/// The length in bytes of a name's text together with its mask.
 const TEXT_AND_MASK: usize = 2 * NAME;
 const NUMBERS_AT: usize = 8;
 const NAMES_AT: usize = NUMBERS_AT + MOST_NUMBERS * 4;
 const SIZE: usize = NAMES_AT + MOST_NAMES * TEXT_AND_MASK;
 
-/// Numbers and names of processes, as the program reads them.
+/// The numbers and names of the chosen processes, in the form in which the program reads them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Chosen {
     numbers: usize,
@@ -24,7 +25,7 @@ pub(crate) struct Chosen {
 }
 
 impl Chosen {
-    /// Sets the processes; `false` where there are more than the program has room for.
+    /// Sets the chosen processes; `false` if there are more than the program has room for.
     pub(crate) fn set(&mut self, numbers: &[u32], names: &[Arc<NamePattern>]) -> bool {
         if numbers.len() > MOST_NUMBERS || names.len() > MOST_NAMES {
             return false;
@@ -44,7 +45,7 @@ impl Chosen {
         true
     }
 
-    /// As the program has them.
+    /// The bytes that the program reads.
     #[cfg(perfhive_bpf)]
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes

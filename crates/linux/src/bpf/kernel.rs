@@ -4,7 +4,8 @@
 use rustix::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use rustix::io::Errno;
 
-/// A map as the object has it. The loader adds how many entries it has.
+/// The description of a map, as the program's object file has it. The loader adds the number of
+/// entries.
 pub(super) struct Map {
     pub(super) name: &'static str,
     pub(super) kind: u32,
@@ -12,20 +13,20 @@ pub(super) struct Map {
     pub(super) flags: u32,
 }
 
-/// A program that is complete.
+/// A program with all its numbers in place, ready to be loaded.
 pub(super) struct Loadable<'a> {
     pub(super) name: &'a str,
     pub(super) instructions: &'a [u8],
-    /// The types that the following speak of.
+    /// The descriptor of the types to which the following fields refer.
     pub(super) types: BorrowedFd<'a>,
-    /// The beginnings of functions (`bpf_func_info`).
+    /// The records of where functions begin (`bpf_func_info`).
     pub(super) functions: &'a [u8],
-    /// The uses of members of the kernel's structures (`bpf_core_relo`).
+    /// The records of where members of the kernel's structures are used (`bpf_core_relo`).
     pub(super) members: &'a [u8],
 }
 
-/// Some of the kernel's functions are for programs under such a licence only. This one may be had
-/// under either of its own, too.
+/// The licence that the kernel is told. Some of the kernel's functions are only for programs under
+/// such a licence. The program may be used under either of its own licences, too.
 const LICENCE: &[u8] = b"Dual MIT/GPL\0";
 
 /// Bytes of an instruction, of the records, and of an array's key.
@@ -34,7 +35,7 @@ const FUNCTION: usize = 8;
 const MEMBER: usize = 16;
 const KEY: u32 = 4;
 
-/// The commands.
+/// The number of the command that makes a map; the numbers of the other commands follow.
 const MAP_CREATE: u32 = 0;
 const MAP_UPDATE_ELEM: u32 = 2;
 const PROG_LOAD: u32 = 5;
@@ -42,15 +43,15 @@ const PROG_RUN: u32 = 10;
 const BTF_LOAD: u32 = 18;
 
 const PROG_TYPE_SYSCALL: u32 = 31;
-/// A program of this type must be one that may sleep.
+/// The flag of a program that may sleep, as a program of this type must.
 const MAY_SLEEP: u32 = 1 << 4;
 
-/// How often loading is tried: a signal interrupts the kernel's check of a program.
+/// How often loading is tried: a signal interrupts the kernel's check of the program.
 const TRIES: u32 = 40;
 
 type Name = [u8; 16];
 
-/// A name with a zero behind it.
+/// A name for the kernel, with a zero at its end.
 fn name(text: &str) -> Name {
     let mut name = Name::default();
     name.iter_mut().take(15).zip(text.bytes()).for_each(|(place, byte)| *place = byte);
@@ -120,17 +121,17 @@ impl Array {
         Ok(Self { descriptor, value_size })
     }
 
-    /// The number by which programs name it.
+    /// The descriptor's number, by which programs refer to the map.
     pub(super) fn number(&self) -> u32 {
         self.descriptor.as_raw_fd().cast_unsigned()
     }
 
-    /// Bytes of an entry.
+    /// The size of an entry in bytes.
     pub(super) fn value_size(&self) -> u32 {
         self.value_size
     }
 
-    /// Sets the first entry.
+    /// Writes the value of the first entry.
     pub(super) fn set_first(&self, value: &[u8]) -> Result<(), Errno> {
         #[repr(C)]
         struct Attributes {
@@ -158,7 +159,7 @@ impl AsFd for Array {
     }
 }
 
-/// Loads the description of types.
+/// Loads the types of a program (BTF) into the kernel; returns their descriptor.
 pub(super) fn load_types(types: &[u8]) -> Result<OwnedFd, Errno> {
     #[repr(C)]
     struct Attributes {
@@ -174,7 +175,7 @@ pub(super) fn load_types(types: &[u8]) -> Result<OwnedFd, Errno> {
     unsafe { call_for_descriptor(BTF_LOAD, &mut attributes) }
 }
 
-/// Loads a program.
+/// Loads a program into the kernel; returns its descriptor.
 pub(super) fn load_program(program: &Loadable<'_>) -> Result<OwnedFd, Errno> {
     #[repr(C)]
     struct Attributes {

@@ -7,10 +7,10 @@ use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::ptr::NonNull;
 
-/// Types of which any bytes are a value.
+/// A type for which any bytes are a valid value.
 ///
 /// # Safety
-/// Integers and arrays of them only, without padding.
+/// The type consists of integers and arrays of integers only, without padding.
 pub(super) unsafe trait Plain: Copy {}
 // SAFETY: see their definition; their sizes are the sums of their fields'.
 unsafe impl Plain for ProcessSlot {}
@@ -19,7 +19,7 @@ unsafe impl Plain for ProcessDetail {}
 // SAFETY: as above.
 unsafe impl Plain for ThreadSlot {}
 
-/// An array map of BPF, mapped.
+/// An array map of BPF, mapped into this process.
 pub(super) struct Mapped<T> {
     start: NonNull<T>,
     count: usize,

@@ -9,7 +9,8 @@ use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::io::Errno;
 use std::collections::HashMap;
 
-/// A program: one walks all tasks, the other looks some up by their numbers.
+/// The code of one program. There are two: one walks all tasks, the other looks up some tasks by
+/// their numbers.
 struct Code {
     name: &'static str,
     instructions: &'static [u8],
@@ -27,7 +28,7 @@ const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
 /// The loaded program and the memory that it writes to.
 pub(crate) struct Program {
     read_all: OwnedFd,
-    /// `None` if runs are for all processes only.
+    /// The loaded program that looks up some tasks; `None` if runs are for all processes only.
     read_some: Option<OwnedFd>,
     /// The map of the chosen processes.
     choice: Array,
@@ -35,10 +36,10 @@ pub(crate) struct Program {
     details: Mapped<ProcessDetail>,
     threads: Mapped<ThreadSlot>,
     room: Room,
-    /// The counts of the last run.
+    /// The numbers of processes and threads that the last run wrote.
     filled: Room,
     moved: bool,
-    /// The processes that the kernel's side was told to choose.
+    /// The chosen processes, as they were last written to the map.
     chosen: Chosen,
 }
 
@@ -124,7 +125,7 @@ impl Program {
         Ok(there)
     }
 
-    /// Tells the kernel's side which processes are chosen.
+    /// Writes the chosen processes to the map from which the program reads them.
     fn choose(&mut self, chosen: &Chosen) -> Result<(), Refusal> {
         if self.chosen == *chosen {
             return Ok(());
@@ -136,12 +137,12 @@ impl Program {
         Ok(())
     }
 
-    /// The number of slots.
+    /// The numbers of slots for processes and for threads.
     pub(crate) fn room(&self) -> Room {
         self.room
     }
 
-    /// The processes of the last run.
+    /// The slots of the processes of the last run.
     pub(crate) fn processes(&self) -> &[ProcessSlot] {
         self.processes.entries(self.filled.processes as usize)
     }
@@ -151,12 +152,13 @@ impl Program {
         self.moved
     }
 
-    /// The same processes: the part that they change by running.
+    /// The details of the processes of the last run, in the order of
+    /// [`processes`](Self::processes): the values that change while a process runs.
     pub(crate) fn details(&self) -> &[ProcessDetail] {
         self.details.entries(self.filled.processes as usize)
     }
 
-    /// The threads of the last run.
+    /// The slots of the threads of the last run.
     pub(crate) fn threads(&self) -> &[ThreadSlot] {
         self.threads.entries(self.filled.threads as usize)
     }

@@ -1,11 +1,11 @@
 //! The slots that the BPF program writes; `processes.bpf.c` has the same layout.
 
-/// The parts that a run reads beyond the processes.
+/// The parts that a run reads besides the processes' slots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wants {
     pub(crate) threads: bool,
     pub(crate) handles: bool,
-    /// Scheduling, and the time that threads waited for a processor.
+    /// Whether scheduling, and the time that threads waited for a processor, are read.
     pub(crate) schedule: bool,
 }
 
@@ -17,19 +17,19 @@ impl Wants {
     }
 }
 
-/// The process has memory of its own.
+/// Mark of a slot: the process has memory of its own.
 pub(crate) const MARK_MEMORY: u32 = 1;
-/// A thread ended while the process was read: the sums may be wrong.
+/// Mark of a slot: a thread ended while the process was read, so that the sums may be wrong.
 pub(crate) const MARK_TORN: u32 = 2;
-/// The program does not know how this kernel counts resident pages.
+/// Mark of a slot: the program does not know how this kernel counts resident pages.
 pub(crate) const MARK_NO_RESIDENT: u32 = 4;
-/// A kernel worker is busy with the work that it is named after.
+/// Mark of a slot: a kernel worker is busy with the work that it is named after.
 pub(crate) const MARK_WORKING: u32 = 8;
 
-/// The process is a thread of the kernel.
+/// Mark of a slot: the process is a thread of the kernel.
 pub(crate) const MARK_KERNEL: u32 = 16;
 
-/// A process: the part read in each run. Memory in pages.
+/// The slot of a process: the part that each run reads. Memory is in pages.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct ProcessSlot {
@@ -39,13 +39,13 @@ pub(crate) struct ProcessSlot {
     pub(crate) marks: u32,
     /// The state that the program compares with in the next run.
     pub(crate) wanted: u16,
-    /// Not 0: all but the threads is as in the run before.
+    /// A number that is not 0 if everything but the threads is as in the run before.
     pub(crate) same: u16,
-    /// Slots of its threads, if they were wanted.
+    /// The number of the first slot of the process's threads, if threads were wanted.
     pub(crate) first_thread: u32,
     pub(crate) thread_slots: u32,
     pub(crate) unused: u32,
-    /// In nanoseconds.
+    /// The start time of the process in nanoseconds.
     pub(crate) start: u64,
     pub(crate) size: u64,
     pub(crate) data: u64,
@@ -58,13 +58,14 @@ pub(crate) struct ProcessSlot {
     pub(crate) handles: u64,
 }
 
-/// The part of a process that it changes by running, and its scheduling. Times in nanoseconds.
+/// The details of a process: the values that change while it runs, and its scheduling. Times are in
+/// nanoseconds.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct ProcessDetail {
     pub(crate) flags: u32,
     pub(crate) sequence: u32,
-    /// The kernel's scale: 120 is the default.
+    /// The priority on the kernel's scale, on which 120 is the default.
     pub(crate) priority: u32,
     pub(crate) real_time: u32,
     pub(crate) policy: u32,
@@ -72,7 +73,7 @@ pub(crate) struct ProcessDetail {
     pub(crate) user: u64,
     pub(crate) kernel: u64,
     pub(crate) runtime: u64,
-    /// The value that `/proc` had last.
+    /// The time in user mode that `/proc` showed last.
     pub(crate) user_told: u64,
     pub(crate) kernel_told: u64,
     pub(crate) minor_faults: u64,
@@ -91,7 +92,7 @@ pub(crate) struct ProcessDetail {
     pub(crate) work: [u8; 32],
 }
 
-/// A thread. Times in nanoseconds.
+/// The slot of a thread. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct ThreadSlot {
@@ -107,7 +108,7 @@ pub(crate) struct ThreadSlot {
     pub(crate) major_faults: u64,
     pub(crate) switches_voluntary: u64,
     pub(crate) switches_other: u64,
-    /// Time waiting for a processor.
+    /// The time that the thread waited for a processor.
     pub(crate) waited: u64,
     pub(crate) priority: u32,
     pub(crate) real_time: u32,

@@ -25,14 +25,14 @@ pub(super) struct Device {
     pub(super) name: Vec<u8>,
     pub(super) units: Vec<u16>,
     number: (u32, u32),
-    /// Whether it is a whole device (no partition) that does not consist of other devices.
+    /// Whether the device is a whole device (no partition) that does not consist of other devices.
     pub(super) is_disk: bool,
-    /// The name of the device of which it is a partition; `None` for other devices.
+    /// The name of the device of which this device is a partition; `None` if it is no partition.
     parent: Option<Vec<u8>>,
     track: Track,
     /// The number of the last sample that had the device.
     seen: u64,
-    /// Whether it has no medium and never had one.
+    /// Whether the device has no medium and never had one.
     pub(super) is_empty: bool,
     /// The content of `diskseq`: a number that no other disk had since the machine's start.
     sequence: Option<u64>,
@@ -290,7 +290,7 @@ fn is_no_disk(name: &[u8]) -> bool {
     kind || is_path_of_nvme(name) || is_area_of_emmc(name)
 }
 
-/// Whether the name is one of the paths to a disk, as `nvme0c1n1` is to `nvme0n1`.
+/// Whether the name is that of a path to a disk, as `nvme0c1n1` is to `nvme0n1`.
 fn is_path_of_nvme(name: &[u8]) -> bool {
     let rest = name.strip_prefix(b"nvme").map(without_digits);
     let rest = rest.and_then(|rest| rest.strip_prefix(b"c")).map(without_digits);

@@ -39,18 +39,18 @@ pub(super) struct Volume {
     pub(super) name: Vec<u16>,
     /// The first mount point as text, for messages.
     pub(super) text: String,
-    /// The number of its device, or the number of its own (for [`Pool`]s).
+    /// The number of the file system's device, or for a [`Pool`] its own number.
     pub(super) number: (u32, u32),
     pub(super) pool: Option<Pool>,
-    /// The paths of its mount points, below the root of mount points.
+    /// The paths of the file system's mount points, below the root of mount points.
     pub(super) places: Vec<CString>,
 }
 
-/// What is known of a file system that has a number of its own.
+/// A file system with a number of its own, which is not the number of its device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pool {
     pub(super) is_btrfs: bool,
-    /// Whether it may lie on a single device.
+    /// Whether the file system may lie on a single device.
     pub(super) may_be_single: bool,
     /// The device that the table of mounts names.
     pub(super) source: Vec<u8>,

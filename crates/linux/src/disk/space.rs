@@ -18,7 +18,8 @@ pub(super) struct Space {
     pub(super) usable: u64,
     /// Free space that only the administrator may use.
     pub(super) reserved: u64,
-    /// How many inodes are free, and how many there are; `None` where their number has no limit.
+    /// The number of free inodes, and the number of all inodes; `None` if their number has no
+    /// limit.
     pub(super) inodes: Option<(u64, u64)>,
 }
 

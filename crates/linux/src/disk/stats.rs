@@ -49,7 +49,7 @@ pub(super) struct Line<'a> {
     pub(super) known: FieldGroups,
 }
 
-/// An unreadable line.
+/// A line of `diskstats` that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Damage<'a> {
     /// The line of the device with this name is damaged.

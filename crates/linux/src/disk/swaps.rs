@@ -12,7 +12,7 @@ pub(super) struct Swap {
     pub(super) used: u64,
 }
 
-/// What the kernel writes behind the name of a file that was removed.
+/// The text that the kernel writes behind the name of a file that was removed.
 const REMOVED: &[u8] = b"\\040(deleted)";
 
 /// The swap areas, with their names converted once.

@@ -7,7 +7,7 @@ use rustix::io::{Errno, pread, retry_on_intr};
 use std::ffi::{CStr, CString};
 use std::path::Path;
 
-/// The most files that stay open; others are opened for each reading.
+/// The most files that stay open; further files are opened for each reading.
 const KEPT: usize = 64;
 /// The number by which `fstatfs` identifies sysfs (`SYSFS_MAGIC`).
 const MAGIC: u64 = 0x6265_6572;

@@ -1,5 +1,5 @@
 //! Processes and threads from the slots that the BPF program fills, with the values that `/proc`
-//! would tell.
+//! shows.
 
 use super::columns::{ProcessColumns, ThreadColumns};
 use super::few::Few;
@@ -19,52 +19,52 @@ use crate::cpus::SystemStat;
 use crate::root::ProcRoot;
 use crate::table::{IO_COUNTERS, PEAK_COUNTERS};
 
-/// The collection behind which the program is loaded. Loading takes longer than a few readings of `/proc`, so a
-/// session of one or two collections does without.
+/// The number of the collection after which the program is loaded. Loading takes longer than a few
+/// readings of `/proc`, so that a session of one or two collections does not load the program.
 const FIRST: u32 = 3;
 
-/// How often slots are added in one collection.
+/// How often at most one collection enlarges the room for slots.
 const ENLARGEMENTS: u32 = 3;
 
-/// More processors than any kernel has.
+/// The limit to the number of processors: more than any kernel has.
 const MOST_PROCESSORS: u32 = 8192;
 
 /// Flag of the kernel's worker threads.
 const PF_WQ_WORKER: u32 = 0x20;
 
 enum State {
-    /// Not loaded so far.
+    /// The program is not loaded yet.
     Waiting,
     Loaded(Program),
     /// BPF cannot be used here.
     Refused,
 }
 
-/// The BPF reader of a session.
+/// The state of a session's BPF reader.
 pub(super) struct BpfReader {
     choice: ReaderChoice,
     root: ProcRoot,
     state: State,
     collections: u32,
-    /// Number and slot of each process, by ascending number.
+    /// The number and the slot of each process, by ascending number.
     order: Vec<(u32, u32)>,
     /// Processes of `/proc` that are not in the kernel's list: some kernels keep the first one off
     /// it, so that it is not ended by accident.
     missing: Vec<u32>,
-    /// Number and slot of each thread of one process.
+    /// The number and the slot of each thread of one process.
     threads: Vec<(u32, u32)>,
-    /// Memory for sorting.
+    /// Memory for sorting, kept between collections.
     room: Vec<(u32, u32)>,
     shown: ShownTasks,
     shown_threads: ShownTasks,
     name: Vec<u8>,
-    /// The processes of a run that is not for all.
+    /// The processes of a run that is not for all processes.
     chosen: Chosen,
-    /// Whether there are such runs.
+    /// Whether there are runs that are not for all processes.
     may_choose: bool,
-    /// Runs of the program.
+    /// The number of runs of the program so far.
     runs: u64,
-    /// Whether `order` is that of the last run.
+    /// Whether `order` belongs to the last run.
     ordered: bool,
 }
 
@@ -89,11 +89,11 @@ impl BpfReader {
         }
     }
 
-    /// Runs the program, for all processes or for few. Answers `false` where `/proc` must be read
-    /// instead. `count` is the number of processes of the collection before.
+    /// Runs the program, for all processes or for few. Returns `false` if `/proc` must be read
+    /// instead. `count` is the number of processes in the previous collection.
     ///
     /// # Errors
-    /// Where the caller insists on BPF and it is refused.
+    /// If BPF was chosen explicitly and is refused.
     pub(super) fn sample(
         &mut self,
         wants: Wants,
@@ -185,7 +185,7 @@ impl BpfReader {
         }
     }
 
-    /// Leaves this collection to `/proc`.
+    /// Makes this collection read `/proc` instead.
     pub(super) fn leave_out(&mut self) {
         self.order.clear();
         self.ordered = false;
@@ -277,17 +277,17 @@ impl BpfReader {
         pids.extend(self.missing.iter().filter(|pid| !is_met(pid)));
     }
 
-    /// The number of a process by its place.
+    /// The number of the process at a place; `None` behind the last.
     pub(super) fn pid(&self, place: usize) -> Option<u32> {
         self.order.get(place).map(|(pid, _)| *pid)
     }
 
-    /// Number of the newest run.
+    /// The number of the newest run.
     pub(super) fn run_number(&self) -> u64 {
         self.runs
     }
 
-    /// The slot of a process by its place.
+    /// The slot of the process at a place; `None` behind the last.
     pub(super) fn slot(&self, place: usize) -> Option<u32> {
         self.order.get(place).map(|(_, slot)| *slot)
     }
@@ -307,15 +307,15 @@ impl BpfReader {
         Some(u64::from(slot.threads))
     }
 
-    /// Whether the slot of a process by its place has all values.
+    /// Whether the slot of the process at a place has all values.
     pub(super) fn is_whole(&self, place: usize) -> bool {
         let State::Loaded(program) = &self.state else { return false };
         let slot = self.slot(place).and_then(|slot| program.processes().get(slot as usize));
         slot.is_some_and(|slot| slot.marks & (MARK_TORN | MARK_NO_RESIDENT) == 0)
     }
 
-    /// Reads a process by its place into `sample`; `false` where it is gone. Sets its name in
-    /// `reader`. Must be asked in ascending order.
+    /// Reads the process at a place into `sample`; `false` if the process has ended. Sets its name
+    /// in `reader`. Must be asked in ascending order.
     pub(super) fn process(
         &mut self,
         place: usize,
@@ -413,7 +413,7 @@ fn needs_proc(marks: u32, threads: u32, wanted: ProcessColumns) -> bool {
         || marks & MARK_NO_RESIDENT != 0 && (wanted.peaks || wanted.swap)
 }
 
-/// Makes the sample of a process in a slot; `false` where it is gone.
+/// Makes the sample of the process in a slot; `false` if the process has ended.
 fn from_slot(
     (slot, detail): (&ProcessSlot, &ProcessDetail),
     time: CpuTimes,
@@ -478,13 +478,13 @@ fn from_slot(
     true
 }
 
-/// Nice Level, Real-Time Priority and Scheduling Policy. The kernel's priority
-/// of a thread with the usual nice value is 120.
+/// The values of Nice Level, Real-Time Priority and Scheduling Policy. The
+/// kernel's priority of a thread with the usual nice value is 120.
 fn schedule([priority, real_time, policy]: [u32; 3]) -> [u64; 3] {
     [priority.saturating_sub(100), real_time, policy].map(u64::from)
 }
 
-/// Makes the sample of a thread in a slot.
+/// Makes the sample of the thread in a slot.
 fn thread_from_slot(
     slot: &ThreadSlot,
     time: CpuTimes,
@@ -536,7 +536,7 @@ impl Wants {
     }
 }
 
-/// The name as `/proc/PID/stat` has it.
+/// Writes the name of a process as `/proc/PID/stat` shows it.
 fn name_of(slot: &ProcessSlot, detail: &ProcessDetail, out: &mut Vec<u8>) {
     let text = |bytes: &'_ [u8]| bytes.split(|byte| *byte == 0).next().map_or(0, <[u8]>::len);
     out.clear();

@@ -1,5 +1,5 @@
-//! The counters that a collection fills of Process and Thread: those that always are, and those
-//! that are filled on request because they take further files.
+//! The counters of Process and Thread that a collection fills. Some are always filled; others only
+//! on request, because they take further files.
 
 use super::kernel::Probe;
 use crate::table::{
@@ -9,31 +9,31 @@ use crate::table::{
 use perfhive_engine::Collection;
 use perfhive_format::TitleIndex;
 
-/// Process 230, Handle Count.
+/// The title index of Handle Count in Process (230).
 const HANDLES: u32 = 952;
-/// Process 230, Virtual Bytes Peak and Working Set Peak.
+/// The title indexes of Virtual Bytes Peak and Working Set Peak in Process (230).
 const PEAKS: [u32; 2] = [172, 178];
-/// Thread 232, Context Switches/sec.
+/// The title index of Context Switches/sec in Thread (232).
 const SWITCHES: u32 = 146;
-/// Nice Level, Real-Time Priority, Scheduling Policy, of both objects.
+/// The title indexes of Nice Level, Real-Time Priority and Scheduling Policy in Process and Thread.
 const SCHEDULE: [u32; 3] = [105_002, 105_004, 105_006];
-/// Process 230, Swapped Bytes.
+/// The title index of Swapped Bytes in Process (230).
 const SWAP: u32 = 105_008;
-/// Voluntary and Involuntary Context Switches/sec, of both objects.
+/// The title indexes of Voluntary and Involuntary Context Switches/sec in Process and Thread.
 const APART: [u32; 2] = [105_010, 105_012];
-/// % Run Queue Wait Time, of both objects.
+/// The title index of % Run Queue Wait Time in Process and Thread.
 const WAITING: u32 = 105_014;
-/// % Block I/O Delay Time, of both objects.
+/// The title index of % Block I/O Delay Time in Process and Thread.
 const DELAY: u32 = 105_016;
-/// Process 230, Open Descriptors.
+/// The title index of Open Descriptors in Process (230).
 const DESCRIPTORS: u32 = 105_018;
-/// Thread 232, Last Processor.
+/// The title index of Last Processor in Thread (232).
 const PROCESSOR: u32 = 105_118;
 
-/// Which of the counts that the kernel keeps for each thread are wanted.
+/// The counts that the kernel keeps for each thread, with whether each is wanted.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ThreadSums {
-    /// Voluntary and involuntary context switches apart.
+    /// Whether voluntary and involuntary context switches are wanted apart.
     pub(super) apart: bool,
     pub(super) waiting: bool,
     pub(super) delay: bool,
@@ -77,11 +77,11 @@ pub(super) struct ProcessColumns {
     pub(super) swap: bool,
     pub(super) counts: ThreadSums,
     pub(super) descriptors: bool,
-    /// None from `statm` is wanted; they have no value.
+    /// Whether no counter from `statm` is wanted; these counters then have no value.
     pub(super) no_memory: bool,
-    /// None from `io` is wanted; they have no value.
+    /// Whether no counter from `io` is wanted; these counters then have no value.
     pub(super) no_io: bool,
-    /// Thread is wanted too, without counters on request: the only thread of a process is
+    /// Whether Thread is wanted too, without counters on request. The only thread of a process is
     /// then read together with the process.
     pub(super) threads: bool,
 }

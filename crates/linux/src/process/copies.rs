@@ -5,36 +5,37 @@ use super::columns::ProcessColumns;
 use super::sample::{MOST, Sample, Sum};
 use perfhive_format::{ObjectWriting, WriteError};
 
-/// Instances are padded to this; the padding depends on their position.
+/// The multiple of bytes to which instances are padded; the padding depends on an instance's
+/// position.
 const ALIGNMENT: usize = 8;
 
-/// The instance of a process, by the number of its slot.
+/// The written instance of a process. Cells are numbered like the slots of the processes.
 #[derive(Clone, Copy, Default)]
 struct Cell {
-    /// Its place in `bytes`.
+    /// The place of the instance in `bytes`.
     at: usize,
     length: usize,
-    /// Its position in its block, modulo [`ALIGNMENT`].
+    /// The position of the instance in its block, modulo [`ALIGNMENT`].
     phase: usize,
-    /// The run in which it was written or found unchanged; 0 for none.
+    /// The run in which the instance was written or found unchanged; 0 for none.
     run: u64,
-    /// Whether its values are in the sums.
+    /// Whether the values of the instance are in the sums.
     counted: bool,
 }
 
 /// The written instances of processes, as bytes and as sums. A run of the kernel's program copies
 /// what did not change since the run before.
 pub(super) struct Copies {
-    /// The counters that they were written with.
+    /// The counters with which the instances were written; `None` before the first.
     wanted: Option<ProcessColumns>,
     /// The newest run of the reader that was written completely.
     ended: Option<u64>,
     /// The run of the reader that is being written.
     newest: u64,
-    /// Number of this run; a gap of runs that were not written counts as one.
+    /// The number of this run. A gap of runs that were not written counts as one.
     run: u64,
     bytes: Vec<u8>,
-    /// How many of the bytes belong to a process.
+    /// How many of the bytes belong to instances in use.
     live: usize,
     cells: Vec<Cell>,
     /// The values of the processes, by slot.
@@ -42,12 +43,14 @@ pub(super) struct Copies {
     sums: [u128; MOST],
     /// The number of processes in the sums that lack each value.
     lacking: [usize; MOST],
-    /// The number of values of each process.
+    /// The number of values that each process has.
     width: usize,
-    /// Processes in the sums, and processes met in this run.
+    /// The number of processes in the sums; the next field is the number of processes met in this
+    /// run.
     counted: usize,
     met: usize,
-    /// Instances to be copied: from, to, and how many.
+    /// The instances that wait to be copied: where their bytes begin, where they end, and their
+    /// number.
     waiting: (usize, usize, u32),
 }
 
@@ -178,7 +181,7 @@ impl Copies {
         self.met += 1;
     }
 
-    /// Takes the values of a slot out of the sums.
+    /// Subtracts the values of the process at a place from the sums.
     fn leave_out(&mut self, place: usize) {
         let (Some(cell), Some(sample)) = (self.cells.get_mut(place), self.samples.get(place))
         else {

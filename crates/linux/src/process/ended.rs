@@ -1,4 +1,4 @@
-//! What processes and threads had counted when they ended.
+//! The counts that processes and threads had when they ended.
 //!
 //! A plain sum loses the whole history of a process that ends, and with it what the others did
 //! meanwhile. So the counts of `_Total` are those of all that are there, and of the others as they
@@ -14,15 +14,15 @@ struct Seen<const N: usize> {
     counts: [u64; N],
 }
 
-/// The counts of all that ended, and what is needed to find out which ended. The keys must be met in
-/// ascending order.
+/// The counts of all processes or threads that ended, and the state from which it is found out
+/// which ended. The keys must be met in ascending order.
 pub(super) struct Ended<const N: usize> {
-    /// By ascending key.
+    /// The processes or threads seen last, by ascending key.
     seen: Vec<Seen<N>>,
     born: Vec<Seen<N>>,
-    /// Entries of `seen` in front of this one were passed.
+    /// The number of entries at the beginning of `seen` that this collection has passed.
     next: usize,
-    /// How many ended since the collection before.
+    /// How many processes or threads ended since the previous collection.
     gone: usize,
     lost: [u64; N],
     before: Option<Times>,
@@ -33,7 +33,7 @@ pub(super) struct Ended<const N: usize> {
 pub(super) struct Times {
     pub(super) kernel: [u64; 2],
     pub(super) parts: [u64; 2],
-    /// Processes and threads made since the start of the machine.
+    /// The number of processes and threads made since the start of the machine.
     pub(super) made: u64,
 }
 
@@ -51,7 +51,8 @@ impl<const N: usize> Ended<N> {
         (self.next, self.gone) = (0, 0);
     }
 
-    /// Notes one that is there. `count` gives its counts; `None` for one that was not read.
+    /// Notes a process or thread that exists. `count` gives its counts, by place; `None` if it was
+    /// not read.
     pub(super) fn meet(&mut self, key: u64, start: u64, count: impl Fn(usize) -> Option<u64>) {
         self.pass(key);
         let fresh = |counts| Seen { key, start, gone: false, counts };
@@ -73,7 +74,7 @@ impl<const N: usize> Ended<N> {
         *known = fresh(all());
     }
 
-    /// Notes one that is there, and did nothing since the collection before.
+    /// Notes a process or thread that exists and did nothing since the previous collection.
     pub(super) fn meet_unchanged(&mut self, key: u64) {
         self.pass(key);
         self.next += usize::from(self.seen.get(self.next).is_some_and(|known| known.key == key));
@@ -130,7 +131,7 @@ impl<const N: usize> Ended<N> {
         unseen
     }
 
-    /// How many were met for the first time.
+    /// How many processes or threads were met for the first time in this collection.
     pub(super) fn born(&self) -> usize {
         self.born.len()
     }

@@ -1,12 +1,12 @@
-//! The processes of a collection that is not for all of them.
+//! The processes of a collection that does not want all processes.
 
 use perfhive_engine::{Collection, InstanceWish, NamePattern};
 use std::sync::Arc;
 
-/// Processes by their numbers and names.
+/// The wanted processes, by their numbers and names.
 #[derive(Default)]
 pub(super) struct Few {
-    /// By ascending number.
+    /// The numbers of wanted processes, ascending.
     pub(super) pids: Vec<u32>,
     names: Vec<Arc<NamePattern>>,
     text: String,
@@ -48,7 +48,7 @@ impl Few {
         !self.names.is_empty()
     }
 
-    /// Whether a process is one of them.
+    /// Whether a process with this number and name is wanted.
     pub(super) fn has(&mut self, pid: u32, name: &[u16]) -> bool {
         if self.pids.binary_search(&pid).is_ok() {
             return true;

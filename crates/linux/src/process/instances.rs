@@ -5,20 +5,20 @@ use super::thread_sample::Sample;
 /// The reader of a process, and the place of the process in the reader's list.
 #[derive(Clone, Copy)]
 pub(super) enum ReadBy {
-    /// Read from `/proc`.
+    /// The process was read from `/proc`.
     Proc(usize),
-    /// Read through BPF.
+    /// The process was read through BPF.
     Bpf(usize),
 }
 
 /// A process that was written, for writing its threads.
 pub(super) struct Owner {
     pub(super) read_by: ReadBy,
-    /// Place among the instances of Process.
+    /// The place of the process among the instances of Process.
     pub(super) place: u32,
-    /// How many threads it has.
+    /// How many threads the process has.
     pub(super) threads: u64,
-    /// Its only thread, if that was read with it.
+    /// The only thread of the process; `None` unless it was read together with the process.
     pub(super) first: Option<Sample>,
 }
 

@@ -1,9 +1,10 @@
-//! Whether this kernel has what some counters take. Each question is answered once.
+//! Which features of this kernel some counters need, and whether it has them. Each question is
+//! answered once.
 
 use crate::files::Reader;
 use crate::parse::{Words, memory_of_status, number, waiting};
 
-/// The answers that were found so far.
+/// The answers about this kernel that were found so far.
 #[derive(Default)]
 pub(super) struct Kernel {
     handles: Option<bool>,

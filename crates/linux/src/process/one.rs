@@ -1,4 +1,4 @@
-//! Process 230 of a single process, without a data block.
+//! The counters of Process (230) of a single process, read without a data block.
 
 use super::columns::ProcessColumns;
 use super::cpu_clock::{CpuClock, Usage};
@@ -21,20 +21,21 @@ use std::time::Duration;
 /// times what reading takes.
 const LONGEST: i64 = 30_000;
 
-/// Reads one process.
+/// A reader of the counters of one process.
 pub(super) struct OneProcess {
     reader: ProcessReader,
     known: Tracked,
     few: Few,
     wanted: ProcessColumns,
-    /// The wanted counters: the place of the value, its width in bytes, and the row of the table.
+    /// The wanted counters: for each the place of its value, its width in bytes, and its row of the
+    /// table.
     places: Vec<(usize, u8, &'static Counter)>,
     /// The identity's start time, as the raw value of Elapsed Time.
     start: u64,
     base: TimeBase,
     clock: LinuxClock,
     used: Option<Used>,
-    /// Whether memory is wanted.
+    /// Whether a counter of memory is wanted.
     memory: bool,
     /// The values that were read last.
     sample: Sample,
@@ -42,9 +43,9 @@ pub(super) struct OneProcess {
     least: u64,
     /// When the last of the values that only grow was read, in ns.
     read_at: i64,
-    /// Whether the values that were read last are the last ones of a process that has ended.
+    /// Whether the values that were read last are the final ones of a process that has ended.
     has_ended: bool,
-    /// Whether it had ended or was about to.
+    /// Whether the process had ended or was about to end at the last reading.
     is_ending: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Numbers in the order of births, sorted.
+//! Sorting processes by number when they are in the order of their births.
 
 /// Sorts by number what is in the order of births: it is by number but where
 /// the numbers began anew, so that there are a few ascending runs. `room` is for

@@ -10,27 +10,27 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::fmt;
 
-/// The process has ended.
+/// The error that a process has ended.
 pub(super) struct Gone;
 
 /// The result of reading a file of a process.
 #[derive(PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// It was read.
+    /// The file was read.
     Read,
-    /// Permissions refuse it, or this kernel does not have the file. That is not a fault, and
-    /// another attempt soon is of no use.
+    /// Permissions do not allow reading the file, or this kernel does not have it. Neither is a
+    /// fault, and another attempt soon is of no use.
     Refused,
-    /// A fault, which was reported.
+    /// The file could not be read; the fault was reported.
     Failed,
 }
 
-/// Reads files of processes.
+/// A reader of the files of processes.
 pub(super) struct ProcFiles {
     pub(super) reader: Reader,
     pub(super) faults: Faults,
     ticks: Ticks,
-    /// Bytes of a page.
+    /// The size of a page in bytes.
     pub(super) page: u64,
     base: TimeBase,
 }
@@ -45,13 +45,14 @@ impl ProcFiles {
         self.reader.numbers(pids)
     }
 
-    /// Whether there is a process of this number.
+    /// Whether a process with this number exists.
     pub(super) fn is_there(&self, pid: u32) -> bool {
         self.reader.size(PidPath::of(pid, b"stat").text()).is_ok()
     }
 
-    /// Whether a number that is not from the list of processes is that of a process: the number of
-    /// a further thread has files, too, which tell of its whole process.
+    /// Whether a number that is not from the list of processes is the number of a process. A number
+    /// may also be that of a further thread: it has files, too, with the values of the whole
+    /// process.
     pub(super) fn is_process(&mut self, number: u32) -> bool {
         let read = self.reader.once_here(PidPath::of(number, b"status").text());
         let [process] = keyed(self.reader.text(), [b"Tgid:"]);
@@ -99,12 +100,13 @@ impl ProcFiles {
         self.base.after_boot(units).0 as u64
     }
 
-    /// Ticks of processor time in 100 ns units.
+    /// A processor time in 100 ns units, from ticks.
     pub(super) fn units(&self, ticks: u64) -> u64 {
         self.ticks.to_units(ticks)
     }
 
-    /// What the result of reading a file means for its process.
+    /// The meaning for a process of the result of reading one of its files; [`Gone`] if the process
+    /// has ended.
     pub(super) fn outcome(
         &mut self,
         pid: u32,

@@ -17,8 +17,8 @@ use crate::table::{IO_COUNTERS, PEAK_COUNTERS, SCHEDULE_COUNTERS, STAT_COUNTERS,
 use rustix::io::Errno;
 use std::ops::Range;
 
-/// Collections until a file that permissions refused is tried again: 16 to 31, so that not all
-/// processes are tried again at once.
+/// How many collections a file that permissions refused is left out before it is tried again: 16 to
+/// 31, so that not all processes are tried again at once.
 fn pause(pid: u32) -> u8 {
     16 + (pid % 16) as u8
 }
@@ -30,23 +30,23 @@ fn pause(pid: u32) -> u8 {
 /// at 600 processes and a fifth at 2000; 8 to 128 together are alike.
 pub(super) const BATCH: usize = 32;
 
-/// The longest name that the kernel gives a process, with its end.
+/// The length of the longest name that the kernel gives a process, including the zero at its end.
 const LONG_NAME: usize = 64;
 
 /// A process that is being read.
 pub(super) struct Slot {
-    /// Place in the batch.
+    /// The place of the process in the batch.
     pub(super) at: usize,
-    /// Place of its name among the names of the batch.
+    /// The range of the process's name in the names of the batch.
     name: Range<usize>,
-    /// The process ended while it was read.
+    /// Whether the process ended while it was read.
     gone: bool,
     pub(super) sample: Sample,
-    /// Its only thread, if that was wanted and could be read.
+    /// The only thread of the process; `None` unless it was wanted and could be read.
     pub(super) thread: Option<thread_sample::Sample>,
 }
 
-/// Reads processes from `/proc`.
+/// A reader of processes from `/proc`.
 pub(super) struct ProcessReader {
     pub(super) files: ProcFiles,
     /// The name that was read last.
@@ -58,9 +58,10 @@ pub(super) struct ProcessReader {
     slots: Vec<Slot>,
     /// The names of that batch, one behind the other.
     names: Vec<u16>,
-    /// Threads of a process.
+    /// The numbers of the threads of a process.
     tids: Vec<u32>,
-    /// Whether few processes are read: then there are descriptors to keep a folder open, too.
+    /// Whether few processes are read: then there are enough descriptors to keep a folder of each
+    /// open, too.
     of_few: bool,
 }
 
@@ -84,7 +85,7 @@ impl ProcessReader {
         Probe { kernel: &mut self.kernel, files: &mut self.files.reader }
     }
 
-    /// Name of the process that was read last.
+    /// The name of the process that was read last.
     pub(super) fn name(&self) -> &[u16] {
         &self.name
     }
@@ -150,7 +151,7 @@ impl ProcessReader {
         }
     }
 
-    /// Reads a single process into `sample`; `false` where it is gone or hidden.
+    /// Reads a single process into `sample`; `false` if the process has ended or is hidden.
     pub(super) fn process(
         &mut self,
         known: &mut Tracked,
@@ -383,7 +384,7 @@ impl ProcessReader {
         Ok(())
     }
 
-    /// Open descriptors, of which the kernel tells the number.
+    /// Sets the number of open descriptors as the kernel counts them.
     fn told_descriptors(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<(), Gone> {
         let pid = known.pid;
         let size = match self.of_few && known.alive == pid {
@@ -439,7 +440,8 @@ impl ProcessReader {
         Ok(())
     }
 
-    /// Open descriptors, counted one by one where the kernel does not tell their number.
+    /// Sets the number of open descriptors. They are counted one by one, for a kernel that does not
+    /// count them.
     fn descriptors(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<(), Gone> {
         if self.kernel.counts_descriptors(&self.files.reader) {
             return self.told_descriptors(known, sample);

@@ -27,7 +27,7 @@ pub(super) fn first(files: &mut ProcFiles, pid: u32, kept: &mut KeptFile) -> Opt
     Some(sample)
 }
 
-/// The values that every thread has.
+/// A sample with the values that every thread has.
 fn common(reader: &ProcFiles, pid: u32, tid: u32, stat: &Stat<'_>) -> Sample {
     let (user, kernel) = (reader.units(stat.user), reader.units(stat.kernel));
     Sample::new([
@@ -45,7 +45,7 @@ fn common(reader: &ProcFiles, pid: u32, tid: u32, stat: &Stat<'_>) -> Sample {
 /// Where the files of a process' threads are.
 pub(super) struct TaskFiles<'a> {
     pub(super) pid: u32,
-    /// The open folder `task`, which makes for shorter paths; `None` for a whole path.
+    /// The open folder `task` of the process, which makes paths shorter; `None` for whole paths.
     pub(super) folder: Option<&'a OwnedFd>,
 }
 

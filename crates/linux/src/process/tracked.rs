@@ -7,43 +7,45 @@ use crate::files::{KeptFile, PidPath};
 /// A process that is followed from one collection to the next.
 pub(super) struct Tracked {
     pub(super) pid: u32,
-    /// Collections until `io`, which was refused, is tried again.
+    /// How many collections remain until `io`, which was refused, is tried again.
     pub(super) io_pause: u8,
     pub(super) is_kernel_thread: bool,
-    /// Whether it had ended when `stat` was read, and only waits for its parent.
+    /// Whether the process had ended when `stat` was read, and only waits for its parent.
     pub(super) has_ended: bool,
-    /// Whether it had ended or was about to: the kernel takes its memory away before the end.
+    /// Whether the process had ended or was about to end: the kernel takes its memory away before
+    /// the end.
     pub(super) is_ending: bool,
     /// The number of its first thread or, if that has ended, of another one: the files of a thread
     /// that has ended tell nothing of the memory and files that the others share.
     pub(super) alive: u32,
-    /// Its start time in ticks, which tells it from a later process of its number.
+    /// The start time of the process in ticks, which distinguishes it from a later process with its
+    /// number.
     pub(super) start: u64,
     pub(super) stat: KeptFile,
     pub(super) statm: KeptFile,
     pub(super) io: KeptFile,
-    /// The folder `fd`, where few processes are read.
+    /// The folder `fd` of the process, kept open where few processes are read.
     pub(super) descriptors: KeptFile,
-    /// Its values while it may rest.
+    /// The values of the process while it may rest.
     pub(super) rest: Option<Box<RestingProcess>>,
-    /// Whether it rests in this collection.
+    /// Whether the process rests in this collection.
     pub(super) rests: bool,
-    /// `stat` of its first thread, where that is the only one.
+    /// The file `stat` of the first thread, where it is the only thread.
     pub(super) thread: KeptFile,
-    /// Sums over its threads, once they were wanted.
+    /// The sums over the threads of the process; `None` until they are wanted.
     pub(super) sums: Option<Box<Sums>>,
     /// Switches of its only thread, if another counter's file had them in this collection.
     pub(super) status: Option<[u64; 2]>,
-    /// Its threads, if it has several.
+    /// The threads of the process; `None` unless it has several.
     pub(super) threads: Option<Box<Threads>>,
 }
 
 /// Threads of a process that has several.
 #[derive(Default)]
 pub(super) struct Threads {
-    /// The folder `task`.
+    /// The folder `task` of the process.
     pub(super) folder: KeptFile,
-    /// By ascending number.
+    /// The threads, by ascending number.
     pub(super) known: Vec<TrackedThread>,
 }
 

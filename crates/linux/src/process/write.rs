@@ -1,4 +1,4 @@
-//! Process 230, written from what `/proc` tells.
+//! Process (230), written from the values that `/proc` shows.
 
 use super::columns::ProcessColumns;
 use super::ended::Ended;
@@ -11,7 +11,7 @@ use crate::maps::Maps;
 use perfhive_engine::ProviderError;
 use perfhive_format::{InstanceHead, NameRef, ObjectWriting};
 
-/// Process while it is written.
+/// The object Process while it is written.
 pub(super) struct Writing<'a, 'w, 't> {
     pub(super) object: ObjectWriting<'w, 't>,
     pub(super) total: Sum,
@@ -26,7 +26,7 @@ pub(super) struct Writing<'a, 'w, 't> {
     pub(super) sees_all: &'a mut bool,
     /// Whether all processes were read.
     pub(super) complete: bool,
-    /// The processes that are written, where not all are.
+    /// The processes that are written; `None` if all processes are.
     pub(super) few: Option<&'a mut Few>,
 }
 

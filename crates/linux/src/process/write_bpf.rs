@@ -1,4 +1,4 @@
-//! Process 230, written from what BPF tells.
+//! Process (230), written from the slots that the BPF program fills.
 
 use super::bpf_reader::BpfReader;
 use super::columns::ProcessColumns;

@@ -1,4 +1,4 @@
-//! Thread 232, written from what the readers have.
+//! Thread (232), written from the values of either reader.
 
 use super::bpf_reader::BpfReader;
 use super::columns::ThreadColumns;
@@ -136,7 +136,7 @@ impl ThreadWriter<'_> {
     }
 }
 
-/// Thread while it is written.
+/// The object Thread while it is written.
 struct Writing<'w, 't> {
     object: ObjectWriting<'w, 't>,
     total: Sample,

@@ -13,9 +13,9 @@ use std::fmt;
 
 /// One counter of one instance (.NET: `PerformanceCounter`, for reading).
 ///
-/// It selects its instance by name at each sample, and remembers the identity. If another process
-/// has taken the name, there is no value this time, since no value is calculated across two
-/// processes. The next sample has one again.
+/// The counter selects its instance by name at each sample, and remembers the identity of that
+/// instance. If another process has taken the name since the last sample, there is no value this
+/// time: no value is calculated from samples of two processes. The next sample has a value again.
 ///
 /// ```ignore-windows,ignore-macos
 /// use perfhive::{NoValue, PerformanceCounter};
@@ -29,17 +29,17 @@ use std::fmt;
 pub struct PerformanceCounter {
     source: SharedSource,
     tracked: TrackedCategory,
-    /// The counter as it was when its name was found last.
+    /// The catalogue's entry of the counter, as of the last time its name was found.
     counter: CatalogueCounter,
     instance: String,
-    /// The sample of the last `next_value`.
+    /// The sample that the last `next_value` took; `None` before the first.
     last: Option<SampledCounter>,
 }
 
 impl PerformanceCounter {
-    /// A counter of this machine: category, counter, instance. The instance is empty for a
-    /// category without instances. A name is in any language, without regard to case; or it is
-    /// a title index as text.
+    /// A counter of this machine: category, counter, instance. The instance is empty for a category
+    /// without instances. A name is in any language, without regard to case; or it is a title index
+    /// as text.
     ///
     /// Nothing is sampled yet. A missing instance is not an error: it may come later.
     ///
@@ -54,9 +54,9 @@ impl PerformanceCounter {
     /// ```
     ///
     /// # Errors
-    /// A category or counter that does not exist, with the nearest names; an instance in a
-    /// category without instances, or none in one with instances; a source that does not tell
-    /// what it has.
+    /// A category or counter that does not exist, with the nearest names; an instance's name for a
+    /// category without instances, or no name for a category with instances; a source that cannot
+    /// list its objects.
     pub fn new(category: &str, counter: &str, instance: &str) -> Result<Self, QueryError> {
         Self::new_in(&SharedSource::local()?, category, counter, instance)
     }
@@ -84,7 +84,7 @@ impl PerformanceCounter {
         Ok(Self::asked(source, &directory, (&object, category), (&found, counter), instance))
     }
 
-    /// A reader of this counter, which a directory has with its object.
+    /// A reader of a counter that was found in a directory, with its object.
     pub(super) fn of(
         source: &SharedSource,
         directory: &Directory,
@@ -97,7 +97,8 @@ impl PerformanceCounter {
         Self::asked(source, directory, (object, &asked.0), (counter, &asked.1), instance)
     }
 
-    /// A counter that is asked for by the given names of its category and of itself.
+    /// A reader of a counter that was found in a directory. `category` and `name` are the names
+    /// that the caller gave for the category and for the counter.
     fn asked(
         source: &SharedSource,
         directory: &Directory,
@@ -135,15 +136,15 @@ impl PerformanceCounter {
         self.tracked.directory.titles.name_or_index(self.counter.name)
     }
 
-    /// The instance's name as it was given; empty for a category without
+    /// The instance's name as the caller gave it; empty for a category without
     /// instances.
     #[must_use]
     pub fn instance_name(&self) -> &str {
         &self.instance
     }
 
-    /// What the counter counts, in the shown language; `None` where the source
-    /// has no help texts.
+    /// The counter's help text in the shown language; `None` where the source
+    /// has no help text for it.
     #[must_use]
     pub fn counter_help(&self) -> Option<&str> {
         self.tracked.directory.titles.help(self.counter.help)
@@ -186,7 +187,7 @@ impl PerformanceCounter {
         self.source.faults()
     }
 
-    /// A fresh raw value. Its unit depends on the counter type.
+    /// The raw value of a sample that is taken now. Its unit depends on the counter type.
     ///
     /// ```ignore-windows,ignore-macos
     /// let mut up = perfhive::PerformanceCounter::new("System", "System Up Time", "")?;
@@ -201,9 +202,9 @@ impl PerformanceCounter {
         Ok(self.next_sample()?.raw_value())
     }
 
-    /// A fresh sample: raw value, base, clocks. It does not change the sample that
-    /// [`next_value`](Self::next_value) calculates against. Types without a formula have
-    /// samples too.
+    /// A sample that is taken now: raw value, base, clocks. The sample that
+    /// [`next_value`](Self::next_value) calculates against stays the same. Counter types without a
+    /// formula have samples too.
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::{CounterSample, PerformanceCounter};
@@ -217,15 +218,15 @@ impl PerformanceCounter {
     /// ```
     ///
     /// # Errors
-    /// The reason why there is none: the source failed; the category, the counter or the instance
-    /// is missing; several instances match the name; or the counter is not a number
+    /// The reason why there is no sample: the source failed; the category, the counter or the
+    /// instance is missing; several instances match the name; or the counter is not a number
     /// ([`next_text`](Self::next_text)).
     pub fn next_sample(&mut self) -> Result<CounterSample, NoValue> {
         let sampled = self.take()?;
         Ok(CounterSample::of(sampled.counter_type(), *sampled.raw()?))
     }
 
-    /// The fresh text of a text counter.
+    /// The text of a text counter, from a sample that is taken now.
     ///
     /// ```ignore-windows,ignore-macos
     /// let mut threads = perfhive::PerformanceCounter::new("System", "Threads", "")?;
@@ -234,16 +235,17 @@ impl PerformanceCounter {
     /// ```
     ///
     /// # Errors
-    /// As [`next_sample`](Self::next_sample); [`NoValue::CounterMissing`] for a
-    /// counter that is not text.
+    /// As [`next_sample`](Self::next_sample); [`NoValue::CounterMissing`] for a counter that is not
+    /// text.
     pub fn next_text(&mut self) -> Result<String, NoValue> {
         let sampled = self.take()?;
         sampled.text().map(str::to_string).ok_or(NoValue::CounterMissing)
     }
 
-    /// A fresh value as a double. Where the type takes two samples, it is calculated against the
-    /// sample of the last call. Whole numbers above 2^53 are rounded;
-    /// [`raw_value`](Self::raw_value) has them exactly.
+    /// The counter's value, from a sample that is taken now, in the unit of the counter type. If
+    /// the type takes two samples, the value is calculated from the sample of the last call and the
+    /// new one. Whole numbers above 2^53 are rounded; [`raw_value`](Self::raw_value) has them
+    /// exactly.
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::{NoValue, PerformanceCounter};
@@ -257,10 +259,10 @@ impl PerformanceCounter {
     /// ```
     ///
     /// # Errors
-    /// The reason why there is no value. Some are to be expected: for a type of two samples,
-    /// [`NoValue::NeedsTwoSamples`] at the first call and [`NoValue::Born`] when another
-    /// instance has taken the name. When the instance is gone, [`NoValue::Vanished`] comes
-    /// once, and then [`NoValue::NoSuchInstance`] until there is one of its name.
+    /// The reason why there is no value. A type of two samples has [`NoValue::NeedsTwoSamples`] at
+    /// the first call, and [`NoValue::Born`] when another instance has taken the name. When the
+    /// instance is gone, the error is [`NoValue::Vanished`] once, and then
+    /// [`NoValue::NoSuchInstance`] until there is an instance of that name again.
     pub fn next_value(&mut self) -> Result<f64, NoValue> {
         let sampled = match self.take() {
             Ok(sampled) => sampled,
@@ -280,7 +282,8 @@ impl PerformanceCounter {
         value.map(CookedValue::as_f64)
     }
 
-    /// Forgets the last sample, so that the next value begins anew.
+    /// Forgets the last sample: the next value of a type that takes two samples is
+    /// [`NoValue::NeedsTwoSamples`].
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::{NoValue, PerformanceCounter};
@@ -344,7 +347,8 @@ fn resolve(
     Ok((object.clone(), *counter))
 }
 
-/// Checks that an instance is named where the category has instances, and only there.
+/// Checks that an instance's name is given if the category has instances, and that none is given if
+/// it has no instances.
 pub(super) fn check_instance(
     directory: &Directory,
     object: &CatalogueObject,

@@ -10,8 +10,8 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
-/// All counters of all instances of a category, from one sample: what
-/// [`Category::read`](crate::Category::read) gives.
+/// All counters of all instances of a category, from one sample: the result of
+/// [`Category::read`](crate::Category::read).
 ///
 /// It is read by instance, by counter, or both at once. Several instances of one name are
 /// distinguished by `#n`. A category without instances has one instance with an empty name.
@@ -31,7 +31,7 @@ use std::sync::Arc;
 /// ```
 pub struct CategoryData {
     directory: Directory,
-    /// The titles in every language, by which counters are found.
+    /// The titles in every language, with which counters are found by name.
     all_titles: Arc<TitleSet>,
     object: TitleIndex,
     sample: ObjectSample,
@@ -58,7 +58,7 @@ impl CategoryData {
         self.directory.titles.name_or_index(self.object)
     }
 
-    /// Calendar time of the sample, UTC.
+    /// The calendar time at which the sample was taken, in UTC.
     #[must_use]
     pub fn time(&self) -> CalendarTime {
         self.sample.system_time()
@@ -164,7 +164,7 @@ impl<'a> InstanceData<'a> {
         self.data.counter_name(self.counter)
     }
 
-    /// The counter type.
+    /// The counter type, which decides how the value is calculated.
     #[must_use]
     pub fn counter_type(&self) -> CounterType {
         let counter = self.data.counters.get(self.counter);
@@ -177,7 +177,7 @@ impl<'a> InstanceData<'a> {
         self.data.sample.identities().identity(self.instance)
     }
 
-    /// The raw value.
+    /// The counter's raw value; its unit depends on the counter type.
     ///
     /// # Errors
     /// As [`sample`](Self::sample).
@@ -185,11 +185,11 @@ impl<'a> InstanceData<'a> {
         Ok(self.sample()?.raw_value())
     }
 
-    /// The sample: raw value, base, clocks.
+    /// The raw sample of the counter: raw value, base, clocks.
     ///
     /// # Errors
-    /// The reason why there is none: this instance has no data of the counter, or the counter is
-    /// not a number.
+    /// The reason why there is no sample: this instance has no data of the counter, or the counter
+    /// is not a number.
     pub fn sample(&self) -> Result<CounterSample, NoValue> {
         let sampled = self.sampled()?;
         Ok(CounterSample::of(sampled.counter_type(), *sampled.raw()?))
@@ -201,17 +201,17 @@ impl<'a> InstanceData<'a> {
         self.sampled().ok()?.text().map(str::to_string)
     }
 
-    /// The value of this sample alone.
+    /// The value that this sample alone gives, in the unit of the counter type.
     ///
     /// # Errors
-    /// The reason why there is none. A type of two samples has a value only
+    /// The reason why there is no value. A type of two samples has a value only
     /// [since](Self::value_since) an older sample.
     pub fn value(&self) -> Result<f64, NoValue> {
         self.sampled()?.value(None).map(CookedValue::as_f64)
     }
 
-    /// The value since an older sample of the category, in which the instance is looked up by
-    /// its identity.
+    /// The value calculated from an older sample of the category and this one. The instance is
+    /// found in the older sample by its identity.
     ///
     /// ```ignore-windows,ignore-macos
     /// let mut category = perfhive::Category::new("Process")?;
@@ -232,7 +232,7 @@ impl<'a> InstanceData<'a> {
     /// ```
     ///
     /// # Errors
-    /// The reason why there is none: [`NoValue::Born`] for an instance that the older sample
+    /// The reason why there is no value: [`NoValue::Born`] for an instance that the older sample
     /// lacks, [`NoValue::DifferentTypes`] for a sample of another category or machine.
     pub fn value_since(&self, older: &CategoryData) -> Result<f64, NoValue> {
         let newer = self.sampled()?;
@@ -279,7 +279,7 @@ impl fmt::Debug for InstanceData<'_> {
     }
 }
 
-/// Defines a view over [`CategoryData`] that lists things in order.
+/// Defines a type that shows part of [`CategoryData`] as an ordered list, with its iterators.
 macro_rules! list {
     ($(#[$doc:meta])* $name:ident { $($field:ident),* } of $item:ident, $count:expr, $make:expr) => {
         $(#[$doc])*
@@ -398,9 +398,9 @@ list! {
 }
 
 impl<'a> DataByInstance<'a> {
-    /// The instance with this name, without regard to case: as it prints, or without the parent if
-    /// only one instance has the name. The name is empty for a category without instances. `None`
-    /// if no instance matches, or several do.
+    /// The instance with this name, without regard to case. The name is in the form in which
+    /// [`InstanceLabel`] prints it, or without the parent if only one instance has that name. It is
+    /// empty for a category without instances. `None` if no instance matches, or if several match.
     #[must_use]
     pub fn get(&self, instance: &str) -> Option<InstanceRow<'a>> {
         self.data.place_of_instance(instance).map(|place| self.at(place))
@@ -415,7 +415,7 @@ impl<'a> InstanceRow<'a> {
         self.data.instance_name(self.instance)
     }
 
-    /// The parts of the name; `None` for a category without instances.
+    /// The parts of the instance's name; `None` for a category without instances.
     #[must_use]
     pub fn label(&self) -> Option<&'a InstanceLabel> {
         self.data.sample.labels().get(self.instance)
@@ -428,7 +428,7 @@ impl<'a> InstanceRow<'a> {
     }
 
     /// The counter with this name, in any language and without regard to case, or with this title
-    /// index as text. `None` if there is none.
+    /// index as text. `None` if the category has no such counter.
     #[must_use]
     pub fn get(&self, counter: &str) -> Option<InstanceData<'a>> {
         self.data.place_of_counter(counter).map(|place| self.at(place))
@@ -437,7 +437,7 @@ impl<'a> InstanceRow<'a> {
 
 impl<'a> DataByCounter<'a> {
     /// The counter with this name, in any language and without regard to case, or with this title
-    /// index as text. `None` if there is none.
+    /// index as text. `None` if the category has no such counter.
     #[must_use]
     pub fn get(&self, counter: &str) -> Option<CounterColumn<'a>> {
         self.data.place_of_counter(counter).map(|place| self.at(place))
@@ -451,7 +451,8 @@ impl<'a> CounterColumn<'a> {
         self.data.counter_name(self.counter)
     }
 
-    /// The instance of a name, found as [`DataByInstance::get`] finds it.
+    /// The counter's data of one instance, which is found by name as [`DataByInstance::get`] finds
+    /// it.
     #[must_use]
     pub fn get(&self, instance: &str) -> Option<InstanceData<'a>> {
         self.data.place_of_instance(instance).map(|place| self.at(place))

@@ -1,4 +1,5 @@
-//! A category, or a counter of it, in catalogues that change: see [`Followed`].
+//! A category, or one of its counters, found again by name when the catalogue changes: see
+//! [`Followed`].
 
 use crate::shared_source::{SampledObject, SharedSource};
 use perfhive_engine::{
@@ -8,23 +9,24 @@ use perfhive_engine::{
 use perfhive_format::TitleIndex;
 use std::sync::Arc;
 
-/// A category by name, and if the reader is a counter, that counter by name.
+/// A category that is found by name, and, if the reader is a counter, that counter.
 #[derive(Clone)]
 pub(super) struct TrackedCategory {
     /// The directory in which the category was found last.
     pub(super) directory: Directory,
-    /// The category as it was in that directory.
+    /// The catalogue's entry of the category in that directory.
     pub(super) object: Arc<CatalogueObject>,
-    /// The counter as it was in that directory; `None` if the reader is a category.
+    /// The catalogue's entry of the counter in that directory; `None` if the reader is a category.
     pub(super) counter: Option<CatalogueCounter>,
-    /// The catalogue's generation for which the indexes are known.
+    /// The generation of the catalogue for which the title indexes were looked up.
     generation: u64,
     object_index: Followed,
     counter_index: Option<Followed>,
 }
 
 impl TrackedCategory {
-    /// A category, and maybe a counter of it with the name that it is asked for by.
+    /// Follows a category that was asked for by the name `asked`, and, if given, one of its
+    /// counters with the name that the counter was asked for by.
     pub(super) fn new(
         directory: &Directory,
         object: &CatalogueObject,
@@ -44,12 +46,12 @@ impl TrackedCategory {
         }
     }
 
-    /// A sample of the category that the handle `source` has not had. Returns with it whether
-    /// older samples are of another category or counter.
+    /// A sample of the category that the handle `source` has not had. The flag that is returned
+    /// with the sample is true if older samples belong to another category or counter.
     ///
     /// # Errors
-    /// A source that fails, that does not tell what its indexes mean now, or that changes them
-    /// with every collection.
+    /// A source that fails, a catalogue that cannot be read, or title indexes that change with
+    /// every collection.
     pub(super) fn sample(
         &mut self,
         source: &mut SharedSource,
@@ -77,18 +79,18 @@ impl TrackedCategory {
         Ok((sample, is_taken))
     }
 
-    /// The title index of the counter; `None` while the index belongs to another counter.
+    /// The title index of the counter now; `None` while that index belongs to another counter.
     pub(super) fn counter_index(&self) -> Option<TitleIndex> {
         self.counter_index.as_ref().and_then(Followed::index)
     }
 
-    /// Whether the category's title index belongs to it now.
+    /// Whether the category still has the title index under which it was found.
     pub(super) fn is_there(&self) -> bool {
         self.object_index.index().is_some()
     }
 
-    /// Looks the names up again if the catalogue changed. Returns whether older samples are of
-    /// another category or counter.
+    /// Looks the names up again if the catalogue changed. Returns true if samples from before then
+    /// belong to another category or counter.
     ///
     /// # Errors
     /// Where the catalogue changed and cannot be read; the next call tries again.

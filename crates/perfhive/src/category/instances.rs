@@ -1,4 +1,4 @@
-//! Instances by name.
+//! Finding an instance by its name.
 
 use perfhive_engine::{InstanceLabel, same_name};
 
@@ -7,16 +7,16 @@ use perfhive_engine::{InstanceLabel, same_name};
 pub(super) enum InstanceMatch {
     Nothing,
     One(usize),
-    /// Several instances match, and none of them exactly.
+    /// Several instances match, and none of them matches exactly.
     Several,
 }
 
 /// Finds the instance that `text` means: as paths and [`InstanceLabel`] write it (`java#1`,
-/// `explorer/0`, carets before special characters), as .NET writes it (without carets), or
-/// without the parent if only one instance has the name.
+/// `explorer/0`, carets before special characters), as .NET writes it (without carets), or without
+/// the parent if only one instance has the name.
 ///
-/// An exact match precedes one that differs in case. The cost for each label is that of the
-/// text, so that long names in a hostile block cost nothing.
+/// An exact match precedes one that differs in case. Comparing a label costs time in proportion to
+/// `text`, not to the label: long names in a hostile block cost nothing.
 pub(super) fn find(labels: &[InstanceLabel], text: &str) -> InstanceMatch {
     let mut found = InstanceMatch::Nothing;
     // A caret before a special character is what a label prints. Any other caret is part of the
@@ -46,8 +46,9 @@ pub(super) fn find(labels: &[InstanceLabel], text: &str) -> InstanceMatch {
     found
 }
 
-/// The only label that matches. Of several labels it is the one that prints exactly as the
-/// text, or else the only label that prints like the text without regard to case.
+/// Picks the label for `text` among the labels that match. If several match, it is the label that
+/// prints exactly as the text, or else the only label that prints like the text without regard to
+/// case.
 fn choose(
     labels: &[InstanceLabel],
     text: &str,
@@ -70,7 +71,7 @@ fn choose(
     }
 }
 
-/// Whether a label, written without carets, is `text` without regard to case.
+/// Whether a label, written without carets, equals `text` without regard to case.
 fn is_plainly(label: &InstanceLabel, text: &str) -> bool {
     let rest = match &label.parent {
         Some(parent) => strip(text, parent).and_then(|rest| rest.strip_prefix('/')),
@@ -85,8 +86,8 @@ fn is_plainly(label: &InstanceLabel, text: &str) -> bool {
     }
 }
 
-/// The rest of `text` after `start`, which is compared without regard to case; `None` if
-/// `text` does not begin with it.
+/// The part of `text` behind `start`, which is compared without regard to case; `None` if `text`
+/// does not begin with `start`.
 fn strip<'t>(text: &'t str, start: &str) -> Option<&'t str> {
     // The case is right in most calls, and comparing bytes is fast.
     if let Some(rest) = text.strip_prefix(start) {

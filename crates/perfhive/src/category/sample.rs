@@ -3,11 +3,11 @@
 use perfhive_engine::NoValue;
 use perfhive_format::{Clocks, CookOptions, CookedValue, CounterType, Formula, RawSample};
 
-/// The raw data of one counter at one moment: the value, the base, and the
-/// clocks that a calculation divides by (.NET: `CounterSample`).
+/// The raw data of one counter at one moment: the value, the base, and the clocks that a
+/// calculation divides by (.NET: `CounterSample`).
 ///
-/// Values and bases are unsigned, since some providers use the highest of the 64 bits. A value
-/// that cannot be calculated is a reason ([`NoValue`]), never 0.
+/// Values and bases are unsigned, since some providers use the highest of the 64 bits. Where no
+/// value can be calculated, the result is an error with the reason ([`NoValue`]), never 0.
 ///
 /// ```
 /// use perfhive::{CounterSample, CounterType};
@@ -27,8 +27,8 @@ pub struct CounterSample {
 
 impl CounterSample {
     /// The empty sample: all zero, of the type
-    /// [`PERF_COUNTER_RAWCOUNT`](CounterType::PERF_COUNTER_RAWCOUNT). As an older sample it
-    /// means that there is none.
+    /// [`PERF_COUNTER_RAWCOUNT`](CounterType::PERF_COUNTER_RAWCOUNT). Given as the older of two
+    /// samples, it means that there is no older sample.
     ///
     /// ```
     /// use perfhive::{CounterSample, CounterType, NoValue};
@@ -76,7 +76,7 @@ impl CounterSample {
         Self { raw, counter_type }
     }
 
-    /// The same sample with the time on the object's clock, in ticks; .NET's
+    /// The same sample with the given time on the object's clock, in ticks of that clock. .NET: the
     /// constructor with eight arguments.
     ///
     /// ```
@@ -123,31 +123,31 @@ impl CounterSample {
         }
     }
 
-    /// Ticks a second of the object's clock.
+    /// The frequency of the object's clock, in ticks a second.
     #[must_use]
     pub const fn counter_frequency(&self) -> i64 {
         self.raw.clocks.object_freq
     }
 
-    /// Ticks a second of the system's performance counter.
+    /// The frequency of the system's performance counter, in ticks a second.
     #[must_use]
     pub const fn system_frequency(&self) -> i64 {
         self.raw.clocks.perf_freq
     }
 
-    /// The time on the object's clock, in its ticks.
+    /// The time of the sample on the object's clock, in ticks of that clock.
     #[must_use]
     pub const fn counter_time_stamp(&self) -> i64 {
         self.raw.clocks.object_time
     }
 
-    /// The time on the system's performance counter, in its ticks.
+    /// The time of the sample on the system's performance counter, in its ticks.
     #[must_use]
     pub const fn time_stamp(&self) -> i64 {
         self.raw.clocks.perf_time
     }
 
-    /// The time in units of 100 ns.
+    /// The time of the sample in units of 100 ns.
     #[must_use]
     pub const fn time_stamp_100nsec(&self) -> i64 {
         self.raw.clocks.time_100ns
@@ -165,7 +165,7 @@ impl CounterSample {
         &self.raw
     }
 
-    /// The value of one sample.
+    /// The value that one sample alone gives, in the unit of the counter type.
     ///
     /// ```
     /// use perfhive::{CounterSample, CounterType};
@@ -181,12 +181,13 @@ impl CounterSample {
         sample.cook(None)
     }
 
-    /// The value of two samples of one counter, the older one first. For a type of one sample
-    /// it is the newer one's value.
+    /// The value of two samples of one counter, the older one first. For a type of one sample it is
+    /// the newer one's value.
     ///
-    /// Both have to be of the same instance, which is not checked here;
-    /// [`PerformanceCounter::next_value`](crate::PerformanceCounter::next_value) checks it. For
-    /// the same reason no wrap is undone: a counter that went backwards has no value.
+    /// Both samples have to be of the same instance. This function does not check it;
+    /// [`PerformanceCounter::next_value`](crate::PerformanceCounter::next_value) does. No wrap is
+    /// undone either, since the samples may be of two instances: a counter that went backwards has
+    /// no value.
     ///
     /// ```
     /// use perfhive::{CounterSample, CounterType};

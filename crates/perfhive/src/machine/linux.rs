@@ -8,10 +8,10 @@ use perfhive_format::TitleIndex;
 use perfhive_linux::{LinuxClock, LinuxOptions, ProcRoot, ReaderChoice, machine_name};
 use std::path::Path;
 
-/// The name of `local:` in measurements.
+/// The name of the data source of `local:` in measurements.
 pub(crate) const DATA_SOURCE: &str = "linux.procfs";
 
-/// Processor, the object that Windows names as its default.
+/// The title index of Processor, the object that Windows names as its default.
 const DEFAULT_OBJECT: TitleIndex = TitleIndex(238);
 
 pub(crate) fn open_local(address: &SourceAddress, options: &OpenOptions) -> Opened {
@@ -98,7 +98,7 @@ fn with_published(builder: BrokerBuilder) -> BrokerBuilder {
     builder
 }
 
-/// The name of the machine that a folder is a copy of, or the folder's own name.
+/// The name of the machine that was copied into a folder, or the folder's own name.
 fn name_of_copy(folder: &Path) -> String {
     let file = folder.join("proc/sys/kernel/hostname");
     // Only a small regular file is read: a pipe would block for ever.
@@ -124,8 +124,8 @@ pub(crate) fn reader_of_bpf(_: &SourceAddress, _: &OpenOptions) -> Option<String
     Some("processes through BPF".to_string())
 }
 
-/// The reader of processes that `local:` uses: `None`, since without the feature `bpf`
-/// there is no choice.
+/// The reader of processes that `local:` uses, which is `None`: without the feature `bpf` there is
+/// no choice of readers.
 #[cfg(not(feature = "bpf"))]
 pub(crate) fn reader_of_local(_: &SourceAddress, _: &OpenOptions) -> Option<String> {
     None

@@ -1,10 +1,11 @@
-//! Systems without counters of their own: recordings can be read there.
+//! Opening sources on systems without counters of their own, on which only
+//! recordings can be read.
 
 use super::{Opened, unavailable};
 use crate::options::OpenOptions;
 use crate::scheme::SourceAddress;
 
-/// The name of `local:` in measurements.
+/// The name of the data source of `local:` in measurements.
 pub(crate) const DATA_SOURCE: &str = "local";
 
 fn refuse(address: &SourceAddress, _: &OpenOptions) -> Opened {

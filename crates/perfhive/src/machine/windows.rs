@@ -12,25 +12,25 @@ use perfhive_windows::{
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The name of `local:` in measurements.
+/// The name of the data source of `local:` in measurements.
 pub(crate) const DATA_SOURCE: &str = "windows.winperf";
 
 /// The timeout of a call of the registry: the time that Windows gives a provider for its Open.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// The timeout of the first request for all objects, which loads all libraries.
 const FIRST_OF_ALL: Duration = Duration::from_secs(60);
-/// How many timeouts a request takes at most: one to connect to another machine, one for the whole, and
-/// two for the search for the providers that hang.
+/// The most timeouts that one request takes: one to connect to another machine, one for the request
+/// as a whole, and two for the search for the providers that hang.
 const TIMEOUTS: u32 = 4;
 
-/// The timeouts of calls with which a request keeps the timeout of the options.
+/// The timeouts of single calls, chosen so that a whole request keeps the timeout of the options.
 fn timeouts(options: &OpenOptions) -> Timeouts {
     let mut timeouts = Timeouts::all(TIMEOUT);
     timeouts.first_of_all = FIRST_OF_ALL;
     options.patience.map_or(timeouts, |patience| Timeouts::all(patience / TIMEOUTS))
 }
 
-/// A source on a thread of its own, which answers by the deadlines of its callers.
+/// Moves a source to a thread of its own, which answers by the deadlines of its callers.
 fn by_deadline(source: impl Source + 'static, timeouts: Timeouts) -> Result<Worker, SourceError> {
     let Timeouts { call, first_of_all, .. } = timeouts;
     Worker::new(source, Some(first_of_all.saturating_add(call.saturating_mul(TIMEOUTS - 1))))
@@ -67,7 +67,7 @@ fn no_proc(address: &SourceAddress) -> SourceError {
     unavailable(address, message)
 }
 
-/// A source with the counters that programs of this machine publish beside it.
+/// A source of the given counters and of the counters that programs of this machine publish.
 #[cfg(all(feature = "publish", target_pointer_width = "64"))]
 fn with_published(name: &str, source: impl Source + 'static) -> Box<dyn Source> {
     let published = Broker::builder(name, &machine_name())
@@ -82,8 +82,8 @@ fn with_published(_: &str, source: impl Source + 'static) -> Box<dyn Source> {
     Box::new(source)
 }
 
-/// This machine's counters: those of the registry, and those of the native functions for the
-/// objects that the registry lacks.
+/// The source of this machine's counters: those of the registry, and those of the native functions
+/// for the objects that the registry lacks.
 fn local(name: &str, timeouts: Timeouts) -> Fallback<RegistrySource, Broker> {
     Fallback::new(local_with_timeouts(name, timeouts), native(name))
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// The performance counter of this machine's data blocks (`PerfTime`), in nanoseconds since the
 /// machine was started, without suspended time: `CLOCK_MONOTONIC` on Linux,
-/// `QueryPerformanceCounter` on Windows. It is never set.
+/// `QueryPerformanceCounter` on Windows. Setting the time of day does not change this clock.
 ///
 /// ```
 /// use perfhive::measure::{PerformanceCounterTime, TimeSource};
@@ -21,12 +21,12 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PerformanceCounterTime;
 
-/// Processor time of all threads of this process, in user mode and in the kernel, in
-/// nanoseconds. Around a sample it is the cost of the sample, plus that of the process's other
-/// threads meanwhile.
+/// Processor time of all threads of this process, in user mode and in the kernel, in nanoseconds.
+/// The difference between its values before and after a sample is the cost of the sample, plus the
+/// time that the process's other threads used meanwhile.
 ///
-/// Windows accounts for it at each tick of its clock, many milliseconds apart, so that it is of
-/// use for sums over many samples only.
+/// Windows counts processor time at each tick of its clock, and the ticks are many milliseconds
+/// apart: the value is of use for sums over many samples only.
 ///
 /// ```
 /// use perfhive::measure::{ProcessCpuTime, TimeSource};

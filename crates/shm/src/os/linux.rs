@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const SHARED_MEMORY: &str = "/dev/shm";
 /// The start of the name of a user's folder; the user's number follows.
 const USER_FOLDER: &str = "perfhive-";
-/// Limits to the folders of users that are read, in all and of one user.
+/// The most users' folders that are read in all; the next constant is the limit for one user.
 #[cfg(feature = "reader")]
 const MOST_FOLDERS: usize = 1024;
 #[cfg(feature = "reader")]
@@ -166,7 +166,7 @@ pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The identity of this process.
+/// The owner value of this process.
 pub(super) fn this_process() -> Owner {
     let pid = getpid().as_raw_nonzero().get().unsigned_abs();
     Owner {
@@ -197,9 +197,9 @@ fn namespace(which: &str) -> u64 {
     std::fs::metadata(format!("/proc/self/ns/{which}")).map_or(0, |meta| meta.ino())
 }
 
-/// When a process started, in clock ticks since the start of the machine: field 22 of
-/// `/proc/PID/stat`. Without a number, of this process. Called for every publisher again and again,
-/// so it does not allocate. `None` if it cannot be read.
+/// The start time of a process, in clock ticks since the start of the machine: field 22 of
+/// `/proc/PID/stat`. `pid` is `None` for this process. `None` if the time cannot be read. This
+/// function is called again and again for every publisher, so it does not allocate.
 fn start_of(pid: Option<u32>) -> Option<u64> {
     let mut path = [0u8; 32];
     let mut rest = &mut path[..];
@@ -352,8 +352,9 @@ impl PublishedFile {
     }
 }
 
-/// Creates the file `stem` plus a suffix in `folder`, `length` bytes long, has it filled, and gives
-/// it its final name. A process that is killed on the way leaves a file that no reader looks at.
+/// Creates the file `stem` plus a suffix in `folder`, `length` bytes long, calls `fill` to write
+/// its contents, and then gives the file its final name. A process that is killed before that
+/// leaves a file that no reader looks at.
 pub(crate) fn publish(
     folder: &Path,
     stem: &str,
@@ -424,13 +425,13 @@ pub(super) fn is_mine(file: &File) -> bool {
     rustix::fs::fstat(file).is_ok_and(|stat| stat.st_uid == rustix::process::geteuid().as_raw())
 }
 
-/// Takes the lock that the writer of a file holds, unless a process has it. Closing the file
-/// releases it. Returns whether it was free.
+/// Takes the lock that the writer of a file holds, if no process holds it. Closing the file
+/// releases the lock. Returns whether the lock was free.
 pub(super) fn lock_if_free(file: &File) -> bool {
     rustix::fs::flock(file, FlockOperation::NonBlockingLockShared).is_ok()
 }
 
-/// The first 12 bytes; `None` if the file has fewer.
+/// The first 12 bytes of a file; `None` if the file has fewer.
 pub(super) fn head(file: &File) -> Option<[u8; 12]> {
     let mut head = [0; 12];
     file.read_exact_at(&mut head, 0).is_ok().then_some(head)
@@ -450,7 +451,7 @@ impl Opened {
         open(path).map(Self)
     }
 
-    /// Whether the writer's lock is free.
+    /// Whether no writer holds the file's lock.
     pub(crate) fn is_abandoned(&self) -> bool {
         let free = lock_if_free(&self.0);
         if free {

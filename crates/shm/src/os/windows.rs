@@ -48,7 +48,8 @@ fn local_data() -> Option<PathBuf> {
     named.map(PathBuf::from).or_else(home).filter(|folder| folder.is_absolute())
 }
 
-/// No file of Windows gives its program more rights than its caller has.
+/// Whether this program has more rights than its caller, which is always `false`: no file of
+/// Windows gives its program more rights.
 pub(crate) fn has_more_rights() -> bool {
     false
 }
@@ -82,7 +83,7 @@ pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The identity of this process. Windows has no namespaces for it.
+/// The owner value of this process. Windows has no namespaces, so these are 0.
 pub(super) fn this_process() -> Owner {
     // SAFETY: takes nothing and only answers a number.
     let pid = unsafe { GetCurrentProcessId() };
@@ -336,13 +337,13 @@ pub(super) fn is_mine(file: &File) -> bool {
     User::of_file(file).is_ok_and(|user| user.is_here())
 }
 
-/// Takes the lock that the writer of a file holds, unless a process has it. Closing the file
-/// releases it. Returns whether it was free.
+/// Takes the lock that the writer of a file holds, if no process holds it. Closing the file
+/// releases the lock. Returns whether the lock was free.
 pub(super) fn lock_if_free(file: &File) -> bool {
     lock(file, false, false).is_ok()
 }
 
-/// The first 12 bytes; `None` if the file has fewer.
+/// The first 12 bytes of a file; `None` if the file has fewer.
 pub(super) fn head(file: &File) -> Option<[u8; 12]> {
     let mut head = [0; 12];
     (file.seek_read(&mut head, 0).ok()? == head.len()).then_some(head)

@@ -11,17 +11,17 @@ use std::io;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{Ordering, fence};
 
-/// How often a pair is read again at most, if it changed during the read.
+/// How often one pair is read again at most, if it changes during a read.
 const TRIES: usize = 64;
 /// How many repeated reads of pairs a file gets in one collection, besides one for each
 /// [`BYTES_FOR_A_TRY`] of its values: a file of pairs that never settle slows readers down in
 /// proportion to its size.
 const TRIES_OF_A_FILE: usize = 256;
 const BYTES_FOR_A_TRY: usize = 1024;
-/// Capacity above which buffers are not kept, in numbers of 8 bytes.
+/// The capacity above which buffers are not kept, in numbers of 8 bytes.
 const KEPT: usize = 1 << 17;
 
-/// Something readable at an offset.
+/// Bytes that can be read at an offset: a file, or memory.
 pub(super) trait ReadAt {
     /// Fills the buffer with the numbers at an offset.
     fn read_words(&self, offset: usize, out: &mut [u64]) -> io::Result<()>;
@@ -48,16 +48,16 @@ impl ReadAt for [u8] {
     }
 }
 
-/// Up to so many bytes of unwanted values between wanted ones are read too, which is cheaper than
-/// one more call.
+/// The most bytes of unwanted values between wanted ones that are read together with them. Reading
+/// them is cheaper than one more call.
 const GAP: usize = 4096;
 
 /// Buffers for the contents of one file at a time.
 #[derive(Default)]
 pub(super) struct Contents {
-    /// All slots ever used, read before the values.
+    /// All slots that were ever used, as read before the values.
     before: Vec<u64>,
-    /// The numbers of the slots that are read.
+    /// The ranges of numbers of the slots that are read.
     runs: Vec<Range<usize>>,
     /// The slots in `runs`, read again after the values.
     after: Vec<u64>,
@@ -74,7 +74,7 @@ pub(super) struct Contents {
 #[derive(Default)]
 pub(super) struct Names(Vec<(u64, String)>);
 
-/// One instance.
+/// One instance of a file, as read.
 pub(super) struct Row<'a> {
     pub(super) slot: usize,
     /// The state of the slot, which each use of the slot changes.
@@ -101,7 +101,7 @@ impl Contents {
         self.state
     }
 
-    /// Reads all of a file.
+    /// Reads the changing part of a file, with all instances.
     pub(super) fn read(
         &mut self,
         file: &(impl ReadAt + ?Sized),

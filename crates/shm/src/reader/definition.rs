@@ -104,7 +104,7 @@ impl Fields<'_> {
         bytes.map(|b| u64::from_le_bytes(*b)).ok_or_else(|| LayoutError::short(self.0.len() as u64))
     }
 
-    /// A number that must lie in a range.
+    /// The number at an offset, which must lie in a range.
     fn within(
         &self,
         at: usize,
@@ -331,7 +331,8 @@ impl FileDefinition {
             .map(|counter| (&*counter.name, counter.counter_type, counter.base_type))
     }
 
-    /// Whether the instances of both fit into one object.
+    /// Whether the counters of both categories are the same, so that their instances fit into one
+    /// object.
     pub(crate) fn has_same_counters(&self, other: &Self) -> bool {
         let same = |(a, b): (&PublishedCounter, &PublishedCounter)| {
             (&a.name, a.counter_type, a.base_type) == (&b.name, b.counter_type, b.base_type)

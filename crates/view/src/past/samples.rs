@@ -29,9 +29,9 @@ pub struct Samples {
 #[derive(Clone, Debug)]
 struct Kept {
     time: FileTime,
-    /// The values in the order of the list of columns; NaN where there is none.
+    /// The values in the order of the list of columns; NaN where there is no value.
     numbers: Box<[f64]>,
-    /// Why values are missing, by their place.
+    /// The reasons why values are missing, each with the place of its value in `numbers`.
     reasons: Box<[(u32, NoValue)]>,
 }
 
@@ -42,7 +42,7 @@ struct List {
     samples: usize,
 }
 
-/// What all values of one counter of one instance share.
+/// The path, names and instance that all values of one counter of one instance share.
 #[derive(Clone, Debug)]
 struct Column {
     /// A value of the column, without its number.
@@ -66,7 +66,8 @@ impl Default for Samples {
 }
 
 impl Samples {
-    /// An empty ring of at most so many bytes. The newest sample is kept, however large it is.
+    /// An empty ring that takes at most `most_bytes` bytes. The newest sample is kept, however
+    /// large it is.
     #[must_use]
     pub fn new(most_bytes: usize) -> Self {
         Self {
@@ -179,7 +180,7 @@ impl Samples {
         }
     }
 
-    /// The sample of exactly this time; `None` if it is not kept, or no more.
+    /// The sample of exactly this time; `None` if the ring does not have it.
     #[must_use]
     pub fn at(&self, time: FileTime) -> Option<Sample> {
         let place = self.kept.partition_point(|kept| kept.time < time);

@@ -82,12 +82,13 @@ impl CounterChange {
 /// All processes of one name in two reports, on average over each recording.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProcessChange {
-    /// The name.
+    /// The name that the processes share.
     pub name: String,
-    /// Processor time in percent of one processor, in the first report and in the second: 0 where no
-    /// process of the name ran, and `None` where the counter has no value.
+    /// The processor time in percent of one processor, in the first report and in the second: 0
+    /// where no process of the name ran, and `None` where the counter has no value.
     pub processor: [Option<f64>; 2],
-    /// Working set in bytes, in the same way.
+    /// The working set in bytes, in the first report and in the second: 0 and `None` as in
+    /// `processor`.
     pub working_set: [Option<f64>; 2],
 }
 

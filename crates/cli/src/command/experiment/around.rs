@@ -13,26 +13,26 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-/// The most readings, and the most events, that are kept. More are counted.
+/// The most readings that are kept, and the most events. Further ones are only counted.
 const MOST: usize = 4 << 20;
-/// The most pairs of an event name and a sensor.
+/// The most pairs of an event's name and a sensor.
 const MOST_PAIRS: usize = 4096;
 
-/// The events of a name and kind; of sections there is no kind.
+/// The name and the kind of events; the kind is `None` for sections.
 type Name = (String, Option<EventKind>);
 
 /// The readings of intervals, and the events.
 #[derive(Default)]
 pub(in crate::command) struct Around {
-    /// Seconds before and after an event.
+    /// The time before and after an event in which readings count, in seconds.
     seconds: f64,
-    /// By sensor: time and value.
+    /// The time and the value of each reading, by sensor.
     readings: BTreeMap<String, Vec<(f64, f64)>>,
     kept: usize,
-    /// In the order in which they came first.
+    /// The names of events, in the order in which they first came.
     names: Vec<Name>,
     places: HashMap<Name, usize>,
-    /// The place of the name, with beginning and end.
+    /// The events: the place of the name in `names`, the beginning and the end.
     events: Vec<(usize, f64, f64)>,
     left_out: u64,
 }
@@ -51,7 +51,7 @@ impl Mean {
     }
 }
 
-/// What a sensor read around the events of a name.
+/// The means of a sensor's readings around the events of a name.
 pub(in crate::command) struct AroundRow {
     event: Name,
     sensor: String,
@@ -61,7 +61,8 @@ pub(in crate::command) struct AroundRow {
 }
 
 impl Around {
-    /// Readings less than this time before and after an event.
+    /// An empty collection of readings and events; a reading counts if it is less than `window`
+    /// before or after an event.
     pub(in crate::command) fn new(window: Duration) -> Self {
         Self { seconds: window.as_secs_f64(), ..Self::default() }
     }

@@ -8,10 +8,10 @@ use perfhive_view::number::{bytes_scaled, push_float, push_grouped};
 
 /// The figures of a sensor at the events of one name.
 pub(in crate::command) struct SensorFigures<'a> {
-    /// Its name, as it is shown.
+    /// The sensor's name, as it is shown.
     pub(in crate::command) sensor: String,
     pub(in crate::command) unit: &'a str,
-    /// Whether its raw value counts time. The growth of one is in seconds.
+    /// Whether the sensor's raw value counts time; its growth is then in seconds.
     pub(in crate::command) counts_time: bool,
     pub(in crate::command) figures: &'a SummaryFigures,
 }

@@ -16,7 +16,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-/// The time for an answer.
+/// The most time that an experiment has for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 fn failed(error: &io::Error) -> Failure {

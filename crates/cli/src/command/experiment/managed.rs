@@ -33,18 +33,18 @@ const BOUND: [&str; 11] = [
     "usdt PROVIDER:NAME",
 ];
 
-/// What other processes manage.
+/// The state that requests of other processes read and change.
 pub(super) struct Managed {
     pub(super) handle: ExperimentHandle,
     pub(super) sensors: Sensors,
     pub(super) global: Global,
-    /// The names of calls, where the program was started with calls.
+    /// The names of calls; `None` unless the program was started with calls.
     pub(super) names: Option<CallNames>,
     /// The events so far.
     pub(super) events: Vec<Event>,
     /// The event sources that can tell the other half of a section, too.
     pub(super) pairs: Vec<Pair>,
-    /// The program.
+    /// The process ID of the program.
     pub(super) process: u32,
 }
 

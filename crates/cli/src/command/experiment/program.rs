@@ -20,10 +20,10 @@ use std::time::{Duration, Instant};
 /// The first argument of the child. It is not among the commands: perfhive starts it itself.
 pub(crate) const HOLD: &str = "experiment-hold";
 
-/// How long the child has to come to its socket, and to become the program.
+/// How long the child may take to connect to its socket, and to become the program.
 const COMING: Duration = Duration::from_secs(10);
 
-/// A program that waits for its start. It is killed if it never comes.
+/// A program that waits for its start. It is killed if this value is dropped before the start.
 pub(super) struct HeldProgram {
     child: OwnedChild,
     name: String,
@@ -34,7 +34,8 @@ pub(super) struct HeldProgram {
 pub(super) struct Program {
     child: Child,
     name: String,
-    /// Whether its process ID may belong to another process by now.
+    /// Whether the process has been waited for, so that its process ID may belong to another
+    /// process by now.
     reaped: Arc<Mutex<bool>>,
 }
 
@@ -85,7 +86,7 @@ impl HeldProgram {
         Ok(Self { child, name, stream })
     }
 
-    /// The process ID.
+    /// The process ID of the program.
     pub(super) fn process(&self) -> u32 {
         self.child.0.as_ref().map(Child::id).unwrap_or_default()
     }
@@ -147,7 +148,7 @@ impl ProgramEnder {
 }
 
 impl Program {
-    /// What ends it.
+    /// A handle with which another thread can end the program.
     pub(super) fn ender(&self) -> ProgramEnder {
         ProgramEnder { process: self.child.id(), reaped: Arc::clone(&self.reaped) }
     }

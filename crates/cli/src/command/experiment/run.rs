@@ -32,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const BY_ITSELF: Duration = Duration::from_millis(500);
 /// The time between lists of processes or threads, where the kernel does not tell of them.
 pub(super) const LISTED: Duration = Duration::from_millis(20);
-/// The time between looks at a value with a threshold.
+/// The time between two readings of a value that has a threshold.
 pub(super) const LOOKED_AT: Duration = Duration::from_millis(10);
 /// How long is waited for a signal at a time.
 const FOREVER: Duration = Duration::from_secs(86_400);

@@ -13,7 +13,7 @@ const LAST: &str = "[End]";
 /// The largest account in bytes. Definitions that do not fit are not kept: each program
 /// asks such a library itself.
 pub(super) const MOST: usize = 1 << 20;
-/// Length that a fault's text is cut to, in characters.
+/// The length to which the text of a fault is cut, in characters.
 const LONGEST: usize = 500;
 
 /// What all of a user's programs know of a provider. Times of day are in milliseconds
@@ -21,7 +21,8 @@ const LONGEST: usize = 500;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Record {
     pub(super) name: String,
-    /// A number that differs for another library or registration.
+    /// A fingerprint of the library and its registration: it differs for another library or
+    /// registration.
     pub(super) fingerprint: u64,
     /// How often a user or program ended the quarantine.
     pub(super) released: u64,
@@ -101,7 +102,7 @@ impl Record {
         (self.late, self.not_before) = (0, 0);
     }
 
-    /// Ends the quarantine.
+    /// Ends the provider's quarantine.
     pub(super) fn release(&mut self) {
         self.released = self.released.saturating_add(1);
         (self.in_a_row, self.quarantined) = (0, false);
@@ -217,7 +218,7 @@ impl Record {
     }
 }
 
-/// FNV-1a, which stays the same from one build to the next.
+/// The FNV-1a hash of bytes, which stays the same from one build to the next.
 pub(super) fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, b| {
         (hash ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3)

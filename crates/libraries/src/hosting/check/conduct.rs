@@ -12,7 +12,7 @@ use std::time::Duration;
 /// The number of threads that collect at once; `TIMES` is how often each of them does.
 const THREADS: u32 = 4;
 const TIMES: u32 = 100;
-/// A library slower than this is called fewer times.
+/// The time of a call above which a library is called fewer times.
 const QUICK: Duration = Duration::from_millis(5);
 
 impl Check {

@@ -1,4 +1,4 @@
-//! What the host process gives up before it loads a library.
+//! The rights that the host process gives up before it loads a library.
 //!
 //! A library has the rights of its reader's user, but no capabilities (that of root may read files
 //! that it is registered to read), not root's own files, and no right to write files, to trace and
@@ -50,9 +50,9 @@ const SYSTEM: [&str; 8] = [
     "/dev",
 ];
 
-/// Gives up what a provider does not need. Returns a note about what could not be given up, if
-/// anything. The process has one thread before, and a second one afterwards, which ends the process
-/// with its reader.
+/// Gives up the rights that a provider does not need. Returns a note about rights that could not be
+/// given up; `None` if all were. The process has one thread before, and a second one afterwards,
+/// which ends the process with its reader.
 pub(super) fn confine(request: &OpenRequest) -> Result<Option<String>, Errno> {
     let parent = rustix::process::getppid();
     // Kernels before 5.3 have no such descriptor.

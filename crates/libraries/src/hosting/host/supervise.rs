@@ -9,8 +9,7 @@ use std::process::exit;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long the supervisor tries to end processes, some of which may be held up in the
-/// kernel.
+/// How long the supervisor tries to end processes. Some of them may be held up in the kernel.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Splits this process, which must have one thread: the caller goes on in a new process, and

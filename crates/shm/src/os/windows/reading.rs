@@ -118,7 +118,7 @@ impl Opened {
         Ok(Self { file, view: view.transpose()? })
     }
 
-    /// Whether the writer's lock is free.
+    /// Whether no writer holds the file's lock.
     pub(crate) fn is_abandoned(&self) -> bool {
         let free = lock_if_free(&self.file);
         if free {
