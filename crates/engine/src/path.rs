@@ -352,5 +352,5 @@ impl fmt::Display for InstancePattern {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;

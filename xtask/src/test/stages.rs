@@ -190,9 +190,11 @@ fn loom() -> Result {
         // The target directory is another, since the flag would have everything else built anew.
         let mut cargo = command::cargo(&args);
         cargo.args(more).args(["--target-dir", "target/loom"]).env("RUSTFLAGS", "--cfg loom");
-        // The programs run for seconds only: optimising them at link time would take longer.
+        // The programs run for seconds only: optimising them further would take longer. What runs most, the engine
+        // and the shared memory, has a level of its own in Cargo.toml.
         cargo.env("CARGO_PROFILE_RELEASE_LTO", "off");
         cargo.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
+        cargo.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
         command::run(&mut cargo)?;
     }
     Ok(None)

@@ -195,7 +195,7 @@ fn decode(part: &str) -> Result<String, &'static str> {
     String::from_utf8(bytes).map_err(|_| "the encoded bytes are not UTF-8")
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use proptest::prelude::*;
