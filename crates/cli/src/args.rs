@@ -146,8 +146,9 @@ pub(crate) struct Global {
 
     /// Read a recording from this time on
     ///
-    /// A time in UTC, `2026-11-23 14:05:00` or `2026-11-23T14:05:00Z`, or an interval: `+10m` is ten
-    /// minutes behind the beginning, `-30s` thirty seconds before the end.
+    /// A time of this machine's zone, `2026-11-23 14:05:00`, or of another one, `2026-11-23T14:05:00Z` or
+    /// `2026-11-23 14:05:00-05:00`, or an interval: `+10m` is ten minutes behind the beginning, `-30s` thirty
+    /// seconds before the end.
     #[arg(
         long, global = true, value_name = "WHEN", value_parser = value::bound,
         allow_hyphen_values = true

@@ -80,13 +80,21 @@ impl Output {
         Self { palette: Palette(colours), terminal, ..Self::new(global) }
     }
 
-    /// The output to the given file, or to standard output for `None` and `-`.
+    /// The output to the given file, or to standard output for `None` and `-`. The ending of a file's name tells the
+    /// format where the command line asks for none.
     pub(crate) fn to(global: &Global, file: Option<&Path>) -> Self {
         let output = Self::new(global);
         let Some(path) = file.filter(|path| *path != Path::new("-")) else { return output };
         let palette = Palette(global.color == When::Always);
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        let format = match (output.format, ending) {
+            (Format::Table, Some("csv")) => Format::Csv,
+            (Format::Table, Some("tsv")) => Format::Tsv,
+            (Format::Table, Some("json" | "jsonl")) => Format::Json,
+            (format, _) => format,
+        };
         let file = Some((OnceCell::new(), path.to_path_buf()));
-        Self { palette, terminal: false, escapes: false, file, ..output }
+        Self { format, palette, terminal: false, escapes: false, file, ..output }
     }
 
     /// How exactly a table shows numbers: `usual`, unless the command line asks for raw values.

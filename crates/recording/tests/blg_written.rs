@@ -10,6 +10,7 @@ use perfhive_recording::{
     BinaryLogCounters, BinaryLogWriter, ReplaySource, TextForm, TextLogWriter, TextZone, open,
 };
 use perfhive_testkit::real;
+use perfhive_testkit::script::{self, replay};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -278,4 +279,28 @@ fn a_log_can_be_read_while_it_is_written() {
         assert_eq!(file.open().recording().unwrap().span().unwrap().samples, samples);
         query.collect().unwrap();
     }
+}
+
+#[test]
+fn a_value_of_more_bits_than_its_type_has_stays_whole() {
+    const DISK: TitleIndex = TitleIndex(234);
+    let counters = [
+        CounterSpec::new(TitleIndex(210), CounterType::PERF_AVERAGE_TIMER).size(8),
+        CounterSpec::new(TitleIndex(210), CounterType::PERF_AVERAGE_BASE),
+    ];
+    let sample = |second: i64, values: &[u64]| {
+        script::block("BOX", second, &[(DISK, &counters, &[("sda", None, values)])])
+    };
+    let limit = 1 << 32;
+    let times =
+        [[limit - 900_000, 10], [limit - 400_000, 12], [limit + 200_000, 14], [3 * limit, 16]];
+    let names = [(234, "PhysicalDisk"), (210, "Avg. Disk sec/Write")];
+    let blocks = || (0..).zip(&times).map(|(second, values)| sample(second, values.as_slice()));
+    let source = || replay(blocks(), &names);
+    let file = Scratch::new("wide.blg");
+    write(&file.0, source, zone());
+    let (wanted, read) = (values(source()), values(file.open()));
+    let wanted: Vec<_> = wanted.into_iter().map(|(_, values)| values).collect();
+    assert!(wanted[1..].iter().all(|values| values.values().all(Option::is_some)), "{wanted:?}");
+    assert_eq!(read.into_iter().map(|(_, values)| values).collect::<Vec<_>>(), wanted);
 }

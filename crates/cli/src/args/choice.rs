@@ -38,6 +38,8 @@ pub(crate) struct Choice {
     pub(crate) wide: bool,
 
     /// Write to a file instead of standard output; - is standard output
+    ///
+    /// A file that ends in .csv, .tsv, .json or .jsonl has that format, unless --format names one.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }

@@ -388,7 +388,8 @@ manifest.jsonl, which lists them. Every sample is complete before the next
 one begins: after Ctrl-C, the folder holds all samples so far.";
 
 pub(super) const RECORD: &str = r"Examples:
-  perfhive record -o today.phr                  all objects, a sample a second
+  perfhive record -o today.phr                  what is cheap to read, a sample a second
+  perfhive record -o today.phr Global Costly    all objects
   perfhive record -o today.phr -i 5 -d 1h Process Processor
   perfhive record -o today.phr --rotate-time 1d --keep 7
   perfhive record -o today.phr -s registry://BOX

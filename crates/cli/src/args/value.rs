@@ -1,7 +1,7 @@
 //! Parsers for the values of options; the error is a message for people.
 
 use super::recordings::FileSpan;
-use crate::text::time::of_local;
+use crate::text::time::{of_local, zone_name};
 use jiff::tz::TimeZone;
 use perfhive::recording::TimeBound;
 use perfhive::{CalendarTime, FileTime, LanguageId, SourceAddress};
@@ -197,6 +197,10 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
 
 /// A point in time, or an interval from the beginning or the end of a recording.
 pub(super) fn bound(text: &str) -> Result<TimeBound, String> {
+    bound_in(text, TimeZone::system())
+}
+
+fn bound_in(text: &str, zone: TimeZone) -> Result<TimeBound, String> {
     let text = text.trim();
     let steps = |text: &str| {
         let nanos = duration(text)?.as_nanos() / 100;
@@ -208,8 +212,8 @@ pub(super) fn bound(text: &str) -> Result<TimeBound, String> {
     if let Some(text) = text.strip_prefix('-') {
         return steps(text).map(TimeBound::BeforeEnd);
     }
-    let expected = "expected a time in UTC, such as 2026-11-23 14:05:00, or +10m, or -30s";
-    point(text).map(TimeBound::At).ok_or_else(|| expected.to_string())
+    let expected = "expected a local time, such as 2026-11-23 14:05:00, or one with Z or an offset, or +10m, or -30s";
+    moment(text, zone).map(TimeBound::At).ok_or_else(|| expected.to_string())
 }
 
 /// A file, or a part of it given as `FILE@BEGIN..END`.
@@ -258,7 +262,7 @@ fn date_in(text: &str, zone: TimeZone) -> Result<TimeBound, String> {
     let expected = || "expected a local time, such as 11/23/2026 14:05:00".to_string();
     let Some((date, time)) = text.trim().split_once(' ').filter(|(date, _)| date.contains('/'))
     else {
-        return bound(text).map_err(|_| expected());
+        return bound_in(text, zone).map_err(|_| expected());
     };
     let mut date = date.split('/');
     let (month, day, year) = (date.next(), date.next(), date.next());
@@ -280,10 +284,36 @@ fn date_in(text: &str, zone: TimeZone) -> Result<TimeBound, String> {
     }
 }
 
-/// The time in a text such as `2026-11-23 14:05:00.5`, with or without T and Z and the smaller parts; `None` for
-/// another text.
+/// The time in a text such as `2026-11-23 14:05:00.5`: in UTC with `Z` or `UTC` behind it, at an offset with one such as
+/// `-04:00`, or else in the zone, of which the name may stand behind it as perfhive shows it. `None` for another text.
+fn moment(text: &str, zone: TimeZone) -> Option<FileTime> {
+    let is_name = |name: &&str| name.starts_with(|c: char| c.is_alphabetic());
+    let (shown, name) = match text.rsplit_once(' ') {
+        Some((shown, name)) if is_name(&name) => (shown, Some(name)),
+        _ => (text, None),
+    };
+    if let Some(shown) = shown.strip_suffix(['Z', 'z']) {
+        return point(shown).filter(|_| name.is_none());
+    }
+    if name == Some("UTC") {
+        return point(shown);
+    }
+    let clock = shown.find([' ', 'T', 't']).unwrap_or(shown.len());
+    if let Some(at) = shown.get(clock..)?.find(['+', '-']) {
+        let (shown, offset) = shown.split_at(clock + at);
+        let (hours, minutes) = offset.get(1..)?.split_once(':').unwrap_or((offset.get(1..)?, "0"));
+        let (hours, minutes) = (hours.parse::<u8>().ok()?, minutes.parse::<u8>().ok()?);
+        let seconds = (i64::from(hours) * 60 + i64::from(minutes)) * 60 * FileTime::PER_SECOND;
+        let ahead = if offset.starts_with('-') { -seconds } else { seconds };
+        return point(shown.trim_end()).map(|time| FileTime(time.0 - ahead));
+    }
+    let time = of_local(point(shown)?, zone.clone())?;
+    name.is_none_or(|name| zone_name(time, zone).is_some_and(|of| of == name)).then_some(time)
+}
+
+/// The date and time in a text such as `2026-11-23 14:05:00.5`, with or without T and the smaller parts, as the time
+/// in UTC; `None` for another text.
 fn point(text: &str) -> Option<FileTime> {
-    let text = text.strip_suffix(['Z', 'z']).unwrap_or(text);
     let (date, time) = text.split_once([' ', 'T', 't']).unwrap_or((text, "0:0:0"));
     let part = |text: Option<&str>| text.unwrap_or("0").parse::<u16>().ok();
     let mut date = date.split('-');
@@ -327,7 +357,7 @@ mod tests {
     fn dates_and_intervals_of_windows_tools_are_read() {
         let at = |text| date_in(text, TimeZone::UTC).map(|bound| format!("{bound:?}"));
         let east = TimeZone::fixed(jiff::tz::offset(3));
-        assert_eq!(date_in("8/14/2007 3:40:38 PM", east), bound("2007-08-14 12:40:38"));
+        assert_eq!(date_in("8/14/2007 3:40:38 PM", east), bound("2007-08-14 12:40:38Z"));
         assert_eq!(at("8/14/2007 3:40:38PM"), at("2007-08-14 15:40:38"));
         assert_eq!(at("8/14/2007 15:40:38"), at("2007-08-14 15:40:38"));
         assert_eq!(at("8/14/2007 12:00:00 AM"), at("2007-08-14 0:00"));
@@ -339,10 +369,25 @@ mod tests {
 
     #[test]
     fn bounds_of_recordings_are_times_or_intervals() {
-        let at = |text| match bound(text) {
+        let in_zone = |text, zone| match bound_in(text, zone) {
             Ok(TimeBound::At(time)) => time.to_string(),
             other => format!("{other:?}"),
         };
+        let at = |text| in_zone(text, TimeZone::UTC);
+        let zone = TimeZone::posix("EST5EDT,M3.2.0,M11.1.0").unwrap();
+        for shown in [
+            "14:05:00",
+            "14:05:00 EDT",
+            "14:05:00-04:00",
+            "14:05:00 -04",
+            "18:05:00Z",
+            "18:05:00 UTC",
+        ] {
+            let time = bound_in(&format!("2026-07-23 {shown}"), zone.clone());
+            assert_eq!(time, bound("2026-07-23T18:05:00Z"), "{shown}");
+        }
+        assert_eq!(in_zone("2026-01-23T14:05:00", zone.clone()), "2026-01-23T19:05:00.000Z");
+        assert!(bound_in("2026-07-23 14:05:00 EST", zone).is_err());
         assert_eq!(at("2026-11-23 14:05:00"), "2026-11-23T14:05:00.000Z");
         assert_eq!(at("2026-11-23T14:05:00.25Z"), "2026-11-23T14:05:00.250Z");
         assert_eq!(at("2026-11-23 14:05"), "2026-11-23T14:05:00.000Z");

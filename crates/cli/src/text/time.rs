@@ -25,6 +25,12 @@ pub(crate) fn zone_at(time: Option<FileTime>) -> TextZone {
     TextZone { name, bias: -zoned.offset().seconds() / 60 }
 }
 
+/// The name of the zone at a moment, as perfhive shows it behind a time; `None` if the time is no valid date.
+pub(crate) fn zone_name(time: FileTime, zone: TimeZone) -> Option<String> {
+    let time: jiff::Timestamp = rfc3339(time.to_system_time())?.parse().ok()?;
+    Some(time.to_zoned(zone).strftime("%Z").to_string())
+}
+
 /// The time at which a clock of the zone shows `local`; `None` if it is no valid date. A local time that the clock
 /// leaves out or shows twice is taken as summer time.
 pub(crate) fn of_local(local: FileTime, zone: TimeZone) -> Option<FileTime> {

@@ -108,8 +108,10 @@ impl Wide {
                 // The warning stands above the titles, which are printed again.
                 self.lines = 0;
             } else {
-                let what = "the columns are those of the first sample";
-                warn(&format!("counters without a column: {more}; {what}"));
+                warn(
+                    "counters that came later have no column: the columns are those of the first sample; \
+                     a log that `perfhive convert` writes of a recording has them all",
+                );
             }
         }
         if output.is_table() {

@@ -60,6 +60,15 @@ fn program_is_measured_at_an_interval_and_its_exit_code_passed_on() {
     is_tidy(&folder);
 }
 
+#[test]
+fn a_call_that_never_comes_is_told() {
+    let folder = Folder::new();
+    let args = ["run", "--on", "interval 5ms", "--on", "call chekout", "--", "sleep", "0.1"];
+    let run = finish(&mut experiment(&folder, &args));
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert!(run.err.contains("call chekout: no such call came"), "{}", run.err);
+}
+
 /// A program in C with calls at named points.
 const SHOP: &str = r#"
 #include "perfhive_experiment.h"

@@ -76,6 +76,22 @@ fn every_command_prints_json() {
 }
 
 #[test]
+fn the_ending_of_a_file_chooses_the_format() {
+    let folder = Folder::new();
+    let written = |name: &str, more: &[&str]| {
+        let path = folder.path().join(name);
+        let file = path.to_str().unwrap();
+        run(&[&["get", r"\System\Processes", "-o", file], more].concat()).ok();
+        std::fs::read_to_string(path).unwrap()
+    };
+    let csv = run(&["get", r"\System\Processes", "-f", "csv"]).ok();
+    assert_eq!(written("a.csv", &[]), csv);
+    assert_eq!(written("a.txt", &["-f", "csv"]), csv);
+    assert_eq!(written("b.csv", &["--json"]), written("b.json", &[]));
+    assert_ne!(written("b.txt", &[]), csv);
+}
+
+#[test]
 fn no_result_is_an_empty_json_array() {
     let rows = run(&["get", "--json", r"\Process(*)\ID Process"]).json();
     assert_eq!(rows.len(), 6);

@@ -313,7 +313,7 @@ fn two_logs_are_compared_with_the_largest_changes_first() {
     assert_eq!(rows.lines().count(), 4, "{rows}");
     assert!(rows.lines().nth(1).unwrap().starts_with("\\\\Processor(_Total)"), "{rows}");
     let error = perfhive(["diff", &format!("{busy}@soon..later"), &busy]).fails(2);
-    assert!(error.contains("expected a time in UTC"), "{error}");
+    assert!(error.contains("expected a local time"), "{error}");
     let error = perfhive(["diff", "nowhere.phr@..+1m", &busy]).fails(3);
     assert!(error.contains("nowhere.phr"), "{error}");
 }

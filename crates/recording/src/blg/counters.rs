@@ -105,6 +105,8 @@ struct Column {
     base: Option<CounterType>,
     /// The place of the value in a row; the base follows.
     at: usize,
+    /// Whether a value had more than the 32 bits of its type.
+    is_wide: bool,
 }
 
 /// An instance of an object.
@@ -331,7 +333,8 @@ impl Object {
     fn add_column(&mut self, entry: &Entry) -> Option<usize> {
         let base = entry.counter_type.usual_base();
         let at = self.columns.last().map_or(0, Column::end);
-        let column = Column { entry: entry.clone(), clock: clock_of(entry.counter_type), base, at };
+        let clock = clock_of(entry.counter_type);
+        let column = Column { entry: entry.clone(), clock, base, at, is_wide: false };
         if column.end() >= MOST {
             self.left_out += 1;
             return None;
@@ -386,7 +389,14 @@ impl Object {
 
     /// Sets the value of a counter.
     fn set(&mut self, row: usize, column: usize, raw: Raw) {
-        let Some(column) = self.columns.get(column) else { return };
+        let Some(column) = self.columns.get_mut(column) else { return };
+        let counter_type = column.entry.counter_type;
+        // The log has room for 64 bits of each value: perfhive counts disk times in more than their type says.
+        let is_wide = counter_type.size_in_bytes() == Some(4) && raw.first > i64::from(u32::MAX);
+        if is_wide && !column.is_wide {
+            column.is_wide = true;
+            self.template = None;
+        }
         if let Some(clock) = column.clock
             && let Some(told) = self.clocks.get_mut(clock as usize)
         {
@@ -401,9 +411,8 @@ impl Object {
             Some(4) => u64::from(value as u32),
             _ => value as u64,
         };
-        let counter_type = column.entry.counter_type;
         if let Some(value) = row.values.get_mut(column.at) {
-            *value = fit(raw.first, counter_type);
+            *value = if column.is_wide { raw.first as u64 } else { fit(raw.first, counter_type) };
         }
         if let (Some(base), Some(value)) = (column.base, row.values.get_mut(column.at + 1)) {
             let of_base = if counter_type.is_multi() { raw.multi.into() } else { raw.second };
@@ -469,8 +478,11 @@ impl Object {
 
     fn template(&self, names: &mut MadeUpNames) -> Option<ObjectTemplate> {
         let mut specs = Vec::new();
-        for Column { entry, base, .. } in &self.columns {
-            let spec = CounterSpec::new(names.index(&entry.counter), entry.counter_type);
+        for Column { entry, base, is_wide, .. } in &self.columns {
+            let mut spec = CounterSpec::new(names.index(&entry.counter), entry.counter_type);
+            if *is_wide {
+                spec = spec.size(8);
+            }
             specs.push(spec.scale(entry.scale));
             if let Some(base) = base {
                 specs.push(CounterSpec::new(names.index(&entry.counter), *base));

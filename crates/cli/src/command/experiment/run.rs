@@ -10,10 +10,11 @@ use crate::args::{ExperimentEvent, ExperimentFilter, ExperimentRun as Args, Form
 use crate::failure::{Exit, Failure, Outcome, complain, of_source, warn};
 use crate::sensors::{find_one, with_syntax};
 use crate::signals::{Event, Signals, end_by};
+use crate::text::escape::Escaped;
 use perfhive::experiment::{
-    AliveProcesses, CALLS_VARIABLE, Calls, EventFilter, EventKind, EventSource as _, Experiment,
-    ExperimentFolder, Interval, JsonLines, PerfEvent, Processes, RecordBatch, Section, SocketLines,
-    ThresholdCrossing,
+    AliveProcesses, BindingCounts, CALLS_VARIABLE, CallNames, Calls, EventFilter, EventKind,
+    EventSource as _, Experiment, ExperimentEnd, ExperimentFolder, Interval, JsonLines, PerfEvent,
+    Processes, RecordBatch, Section, SocketLines, ThresholdCrossing,
 };
 use perfhive::measure::{DataSources, MeasurementContext, SensorName, data_source, name_of};
 use perfhive::recording::EventRecording;
@@ -188,7 +189,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         handle: experiment.handle(),
         sensors,
         global: global.clone(),
-        names: call_names,
+        names: call_names.clone(),
         events: args.on.clone(),
         pairs: vec![Pair::of_command(&args.on, alive)],
         process,
@@ -207,6 +208,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     let text = table::page(global, &end, &words, (elapsed, busy), around.as_deref_mut());
     // The program's own output is on standard output.
     let _ = std::io::stderr().write_all(text.as_bytes());
+    tell_absent_calls(&args.on, call_names.as_ref(), &end);
     let mut whole = true;
     for failure in &end.failures {
         complain(&format!("the records are not complete: {failure}"));
@@ -220,6 +222,31 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         0 if code == 0 && !whole => Ok(Exit::Source),
         0 => std::process::exit(code),
         signal => end_by(signal),
+    }
+}
+
+/// Warns of each wanted call that never came, with the names of those that did.
+fn tell_absent_calls(on: &[ExperimentEvent], names: Option<&CallNames>, end: &ExperimentEnd) {
+    // A filter and a limit leave events out without a name.
+    let is_whole = |one: &BindingCounts| one.filtered + one.skipped + one.missed == 0;
+    if !end.bindings.iter().all(is_whole) {
+        return;
+    }
+    let others = names.map(CallNames::others).unwrap_or_default();
+    let others: Vec<&str> = others.iter().map(|(name, _)| &**name).take(10).collect();
+    for event in on {
+        let ExperimentEvent::Call(name) = event else { continue };
+        let came = end.summary.events.iter().any(|one| *one.name == **name);
+        match others.join(", ") {
+            _ if came || name == "*" => {}
+            none if none.is_empty() => warn(&format!("{event}: no such call came")),
+            others => {
+                warn(&format!(
+                    "{event}: no such call came; the program called {}",
+                    Escaped(&others)
+                ));
+            }
+        }
     }
 }
 
