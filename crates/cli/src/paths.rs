@@ -580,6 +580,10 @@ pub(crate) fn missing_instances(query: &Query) -> Vec<String> {
             _ if names.is_empty() => {
                 format!("{path}: object {object:?} has no instances at the moment")
             }
+            None if !query.is_live() => format!(
+                "{path}: object {object:?} has no instance {wanted:?} in the sample that is read; --begin chooses a \
+                 later one, and perfhive watch shows all"
+            ),
             None => format!(
                 "{path}: object {object:?} has no instance {wanted:?}; perfhive list {object:?} lists \
                  the instances"

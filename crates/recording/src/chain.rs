@@ -14,7 +14,7 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
-    /// Recordings with their names for messages.
+    /// Recordings in any order, with their names for messages.
     ///
     /// # Errors
     /// [`SourceErrorKind::Mismatch`] where they are of different machines, and the errors of
@@ -32,6 +32,17 @@ impl Chain {
                 return Err(SourceError::new(SourceErrorKind::Mismatch, name, message));
             }
         }
+        let mut timed = Vec::with_capacity(parts.len());
+        for (name, mut part) in parts {
+            // What cannot be read is told where it is read again.
+            let first = part.next().ok().flatten();
+            part.seek(None)?;
+            let time = first.and_then(|sample| Some(sample.frames.first()?.time()));
+            timed.push((time, name, part));
+        }
+        // A pattern of a shell gives files in the order of their names.
+        timed.sort_by_key(|(time, ..)| *time);
+        let parts = timed.into_iter().map(|(_, name, part)| (name, part)).collect();
         Ok(Self { parts, at: 0, left: Vec::new() })
     }
 }

@@ -90,7 +90,7 @@ pub(crate) struct Record {
 
 #[derive(Debug, Args)]
 pub(crate) struct Convert {
-    /// Recordings of one machine, in the order of time
+    /// Recordings of one machine, in any order
     ///
     /// What is read may be a recording, a binary or text log of perfmon, data blocks, or the folder
     /// of a capture. The ending of what is written says how: .csv and .tsv are text logs and .blg is a

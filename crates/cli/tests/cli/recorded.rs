@@ -85,8 +85,8 @@ fn get_for_people_and_for_scripts() {
     assert_eq!(run.out, "83587072\n\n");
     assert_eq!(
         run.fails(1),
-        "\\Process(nobody)\\ID Process: object \"Process\" has no instance \"nobody\"; perfhive list \
-         \"Process\" lists the instances"
+        "\\Process(nobody)\\ID Process: object \"Process\" has no instance \"nobody\" in the \
+         sample that is read; --begin chooses a later one, and perfhive watch shows all"
     );
 }
 

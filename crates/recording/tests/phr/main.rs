@@ -361,10 +361,12 @@ fn several_recordings_are_one_source() {
     let (one, two) = (Scratch::new(), Scratch::new());
     record(&one.0, 0..70);
     record(&two.0, 100..130);
-    let both = || open("file:r", &[one.0.clone(), two.0.clone()], &[], None).unwrap();
+    // In the order of time, however they are named.
+    let both = || open("file:r", &[two.0.clone(), one.0.clone()], &[], None).unwrap();
     conformance::source(|| Box::new(both()));
     let (samples, _) = contents(&mut both());
     assert_eq!(samples.len(), 100);
+    assert!(!both().recording().unwrap().span().unwrap().goes_back);
     let mut source = both();
     let time = Frame::new(churn(101), 1).unwrap().time();
     source.recording().unwrap().seek(Some(time)).unwrap();
