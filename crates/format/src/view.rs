@@ -190,7 +190,7 @@ impl<'a> DataBlock<'a> {
     }
 }
 
-/// The validated header of a block, whose objects are not validated yet.
+/// The validated header of a block. The block's objects are not validated yet.
 #[derive(Clone, Copy)]
 pub struct BlockHeader<'a> {
     block: DataBlock<'a>,

@@ -34,7 +34,7 @@ pub(crate) struct Watched {
     spare: Option<ValueName>,
 }
 
-/// A key whose values are made by performance libraries, so that reading a value may hang.
+/// A key with values that performance libraries make, so that reading a value may hang.
 #[derive(Clone, Copy)]
 enum Special {
     Data,

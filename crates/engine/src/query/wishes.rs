@@ -126,7 +126,7 @@ fn wishes(object: TitleIndex, instance: &InstancePattern) -> Option<Vec<Instance
     Some(wishes)
 }
 
-/// Whether a name matches Idle or `_Total`, whose values are made from all processes.
+/// Whether a name matches Idle or `_Total`: their values are made from all processes.
 pub(crate) fn needs_all(process: &NamePattern) -> bool {
     ["_Total", "Idle"].iter().any(|name| process.matches(name))
 }

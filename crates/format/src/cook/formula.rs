@@ -216,9 +216,9 @@ impl Formula {
         }
     }
 
-    /// The clock in whose ticks the raw value counts time, for timers and average times. `None` for
-    /// a formula with a raw value that counts something else, or that counts time by a private
-    /// clock.
+    /// The clock that gives the ticks in which the raw value counts time, for timers and average
+    /// times. `None` for a formula with a raw value that counts something else, or that counts time
+    /// by a private clock.
     #[must_use]
     pub const fn clock_of_value(self) -> Option<Clock> {
         match self {
