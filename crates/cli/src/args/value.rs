@@ -226,7 +226,12 @@ pub(super) fn file_span(text: &str) -> Result<FileSpan, String> {
     let Some((file, (begin, end))) =
         text.rsplit_once('@').and_then(|(file, span)| Some((file, span.split_once("..")?)))
     else {
-        return Ok(whole);
+        return match text.rsplit_once('@') {
+            Some((file, _)) if std::path::Path::new(file).exists() => {
+                Err("a part of a file is FILE@BEGIN..END, such as day.phr@+10m..+20m".to_string())
+            }
+            _ => Ok(whole),
+        };
     };
     let bound = |text: &str| match text.trim() {
         "" => Ok(None),

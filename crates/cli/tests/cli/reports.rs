@@ -314,6 +314,8 @@ fn two_logs_are_compared_with_the_largest_changes_first() {
     assert!(rows.lines().nth(1).unwrap().starts_with("\\\\Processor(_Total)"), "{rows}");
     let error = perfhive(["diff", &format!("{busy}@soon..later"), &busy]).fails(2);
     assert!(error.contains("expected a local time"), "{error}");
+    let error = perfhive(["diff", &format!("{busy}@+1m"), &busy]).fails(2);
+    assert!(error.contains("FILE@BEGIN..END"), "{error}");
     let error = perfhive(["diff", "nowhere.phr@..+1m", &busy]).fails(3);
     assert!(error.contains("nowhere.phr"), "{error}");
 }
