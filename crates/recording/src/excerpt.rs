@@ -38,6 +38,8 @@ pub struct Excerpt {
     /// Samples that the excerpt answered with since its beginning.
     taken: u64,
     span: Option<Span>,
+    /// Whether the whole recording goes back in time; `None` until a sample is too late.
+    goes_back: Option<bool>,
 }
 
 impl Excerpt {
@@ -66,7 +68,7 @@ impl Excerpt {
         let begin = begin.map(|bound| bound.of(span));
         let end = end.map(|bound| bound.of(span));
         recording.seek(begin)?;
-        Ok(Self { source, begin, end, every, taken: 0, span: None })
+        Ok(Self { source, begin, end, every, taken: 0, span: None, goes_back: None })
     }
 
     fn end_of_data(&self) -> SourceError {
@@ -87,13 +89,15 @@ impl Excerpt {
             })?;
             let time = out.frames().first().map(|frame| frame.time());
             if time.zip(self.end).is_some_and(|(time, end)| time > end) {
-                match self.source.recording().map(|recording| recording.span()).transpose()? {
-                    Some(span) if span.goes_back => continue,
-                    _ => {
-                        out.clear();
-                        return Err(self.end_of_data());
-                    }
+                if self.goes_back.is_none() {
+                    let span = self.source.recording().map(|recording| recording.span());
+                    self.goes_back = Some(span.transpose()?.is_some_and(|span| span.goes_back));
                 }
+                if self.goes_back == Some(true) {
+                    continue;
+                }
+                out.clear();
+                return Err(self.end_of_data());
             }
             if time.zip(self.begin).is_none_or(|(time, begin)| time >= begin) {
                 return Ok(());

@@ -308,9 +308,12 @@ fn moment(text: &str, zone: TimeZone) -> Option<FileTime> {
         let (shown, offset) = shown.split_at(clock + at);
         let (hours, minutes) = offset.get(1..)?.split_once(':').unwrap_or((offset.get(1..)?, "0"));
         let (hours, minutes) = (hours.parse::<u8>().ok()?, minutes.parse::<u8>().ok()?);
-        let seconds = (i64::from(hours) * 60 + i64::from(minutes)) * 60 * FileTime::PER_SECOND;
-        let ahead = if offset.starts_with('-') { -seconds } else { seconds };
-        return point(shown.trim_end()).map(|time| FileTime(time.0 - ahead));
+        if hours > 23 || minutes > 59 {
+            return None;
+        }
+        let steps = (i64::from(hours) * 60 + i64::from(minutes)) * 60 * FileTime::PER_SECOND;
+        let ahead = if offset.starts_with('-') { -steps } else { steps };
+        return point(shown.trim_end())?.0.checked_sub(ahead).map(FileTime);
     }
     let time = of_local(point(shown)?, zone.clone())?;
     name.is_none_or(|name| zone_name(time, zone).is_some_and(|of| of == name)).then_some(time)
@@ -392,7 +395,12 @@ mod tests {
             assert_eq!(time, bound("2026-07-23T18:05:00Z"), "{shown}");
         }
         assert_eq!(in_zone("2026-01-23T14:05:00", zone.clone()), "2026-01-23T19:05:00.000Z");
-        assert!(bound_in("2026-07-23 14:05:00 EST", zone).is_err());
+        for bad in ["2026-07-23 14:05:00 EST", "2026-07-23 14:05:00-99:00", "2026-07-23 14:05:00+é"]
+        {
+            assert!(bound_in(bad, zone.clone()).is_err(), "{bad}");
+        }
+        // The last year that a time can have.
+        let _ = bound_in("30827-12-31 23:59:59-23:59", zone);
         assert_eq!(at("2026-11-23 14:05:00"), "2026-11-23T14:05:00.000Z");
         assert_eq!(at("2026-11-23T14:05:00.25Z"), "2026-11-23T14:05:00.250Z");
         assert_eq!(at("2026-11-23 14:05"), "2026-11-23T14:05:00.000Z");

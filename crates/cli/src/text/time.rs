@@ -27,8 +27,7 @@ pub(crate) fn zone_at(time: Option<FileTime>) -> TextZone {
 
 /// The name of the zone at a moment, as perfhive shows it behind a time; `None` if the time is no valid date.
 pub(crate) fn zone_name(time: FileTime, zone: TimeZone) -> Option<String> {
-    let time: jiff::Timestamp = rfc3339(time.to_system_time())?.parse().ok()?;
-    Some(time.to_zoned(zone).strftime("%Z").to_string())
+    zoned_in(time.to_system_time(), zone, "%Z")
 }
 
 /// The time at which a clock of the zone shows `local`; `None` if it is no valid date. A local time that the clock
@@ -44,6 +43,10 @@ fn has_fractions(time: CalendarTime, interval: Option<Duration>) -> bool {
 }
 
 fn zoned(time: CalendarTime, format: &str) -> Option<String> {
+    zoned_in(time, TimeZone::system(), format)
+}
+
+fn zoned_in(time: CalendarTime, zone: TimeZone, format: &str) -> Option<String> {
     let time: jiff::Timestamp = rfc3339(time)?.parse().ok()?;
-    Some(time.to_zoned(TimeZone::system()).strftime(format).to_string())
+    Some(time.to_zoned(zone).strftime(format).to_string())
 }
