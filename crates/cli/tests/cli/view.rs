@@ -265,9 +265,19 @@ mod on_a_terminal {
             let clock = |word: &&str| word.matches(':').count() == 2;
             let times = |line: &str| line.split_whitespace().filter(clock).count() == 3;
             let line = screen.lines().find(|line| times(line))?;
-            line.split_whitespace().next().map(str::to_string)
+            let times: Vec<_> = line.split_whitespace().map(str::to_string).collect();
+            Some((times.first()?.clone(), times.last()?.clone()))
         };
-        let screen = terminal.wait_for(|screen| axis(screen).is_some_and(|at| !at.contains('.')));
+        // Until the key has been read, the axis has the two minutes of the view with labels of
+        // whole seconds, too.
+        let seconds = |clock: &str| {
+            clock.split(':').fold(0.0, |sum, part| sum * 60.0 + part.parse::<f64>().unwrap())
+        };
+        let is_whole = |(begin, end): (String, String)| {
+            !begin.contains('.') && seconds(&end) - seconds(&begin) < 100.0
+        };
+        let screen = terminal.wait_for(|screen| axis(screen).is_some_and(is_whole));
+        let axis = |screen: &str| axis(screen).map(|(begin, _)| begin);
         let begin = axis(&screen);
         terminal.write("3");
         terminal.wait_for(|screen| screen.contains("  memory  ") && screen.contains("Paging"));
