@@ -58,23 +58,50 @@ pub(super) struct Encoder {
     /// not found near its expected place.
     places: HashMap<u64, usize, BuildHasherDefault<Hashed>>,
     columns: Columns,
+    /// Whether the sample is cut as the sample before. Then `changed` has the segments that differ.
+    is_cut_alike: bool,
 }
 
 impl Encoder {
-    /// The frames of the sample that was encoded last. They are kept until the next one.
-    pub(super) fn frames(&self) -> &[Arc<Frame>] {
-        &self.sample.frames
+    /// The frames of the sample before.
+    pub(super) fn frames_before(&self) -> &[Arc<Frame>] {
+        &self.before.frames
     }
 
-    /// Appends a sample to `out`: complete if `is_key` is set, or else as differences to the sample
-    /// before.
-    pub(super) fn encode(&mut self, frames: &[Arc<Frame>], is_key: bool, out: &mut Vec<u8>) {
+    /// Takes the next sample. Its frames are kept until the one after it. Returns whether the
+    /// sample has the same objects, definitions and instances as the sample before: only times and
+    /// values differ.
+    pub(super) fn take(&mut self, frames: &[Arc<Frame>]) -> bool {
         std::mem::swap(&mut self.before, &mut self.sample);
+        self.changed.clear();
+        self.is_cut_alike = compare_alike(frames, &self.before, &mut self.changed);
+        match self.is_cut_alike {
+            true => self.sample.set_alike(frames, &self.before),
+            false => self.sample.set(frames),
+        }
+        self.is_cut_alike
+    }
+
+    /// Forgets the samples.
+    pub(super) fn clear(&mut self) {
+        self.sample.clear();
+        self.before.clear();
+    }
+
+    /// Appends the sample to `out`: complete if `is_key` is set, or else as differences to the
+    /// sample before.
+    pub(super) fn encode(&mut self, is_key: bool, out: &mut Vec<u8>) {
         if is_key {
             self.before.clear();
         }
-        self.sample.set(frames);
-        let predicted = self.predict();
+        let predicted = if self.is_cut_alike && !is_key {
+            let count = self.sample.segments.len();
+            self.runs.clear();
+            self.runs.push(Run { first: 0, count, by: By::Before(0) });
+            count
+        } else {
+            self.predict()
+        };
         self.put_operations(out);
         for run in self.runs.iter().filter(|run| run.by == By::Raw) {
             let segments = self.sample.segments.iter().skip(run.first).take(run.count);
@@ -322,6 +349,43 @@ fn differing(predicted: &[u8], bytes: &[u8]) -> u64 {
         bits |= u64::from(word(predicted, at) != word(bytes, at)) << at;
     }
     bits
+}
+
+/// Lists the segments of `before` that have other bytes in `frames`. Returns whether `frames` are
+/// cut in the same way. Equal bytes are, so this is faster than to cut first and compare then.
+fn compare_alike(frames: &[Arc<Frame>], before: &Sample, changed: &mut Vec<Changed>) -> bool {
+    let length = |frame: &Arc<Frame>| frame.as_bytes().len();
+    if !frames.iter().map(length).eq(before.frames.iter().map(length)) {
+        return false;
+    }
+    let mut segments = before.segments.iter().enumerate().peekable();
+    let mut start = 0;
+    for (new, old) in frames.iter().zip(&before.frames) {
+        let (new, old) = (new.as_bytes(), old.as_bytes());
+        let mut equal_to = 0;
+        while let Some((number, segment)) =
+            segments.next_if(|(_, segment)| (segment.start as usize) < start + new.len())
+        {
+            let from = segment.start as usize - start;
+            let end = from + segment.length as usize;
+            if equal_to < end {
+                let rest = new.get(from..).zip(old.get(from..));
+                equal_to = from + rest.map_or(0, |(new, old)| equal_bytes(new, old));
+            }
+            let bytes = new.get(from..end).zip(old.get(from..end));
+            let Some((new, old)) = bytes.filter(|(new, old)| equal_to < end && new != old) else {
+                continue;
+            };
+            if !segment.is_cut_alike(new, old) {
+                return false;
+            }
+            let words = segment.words();
+            let (place, prediction) = (number, number);
+            changed.push(Changed { words, place, number, prediction, is_alike: false });
+        }
+        start += new.len();
+    }
+    true
 }
 
 /// A number of bytes that are equal at the beginning of both: it may be smaller than their true

@@ -6,9 +6,12 @@
 
 use super::decoder::MOST_SEGMENTS;
 use perfhive_engine::Frame;
-use perfhive_format::winperf::PERF_INSTANCE_DEFINITION;
+use perfhive_format::winperf::{
+    PERF_DATA_BLOCK, PERF_INSTANCE_DEFINITION, PERF_OBJECT_TYPE, SYSTEMTIME,
+};
 use perfhive_format::{CounterDefinition, Instance, PerfObject, TitleIndex};
 use std::hash::{DefaultHasher, Hasher as _};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The counters ID Process and ID Thread, by which two instances of one name differ.
@@ -36,7 +39,8 @@ pub(super) struct Segment {
     /// The segment's kind, and a mix of its object and of the number of its frame.
     class: u32,
     /// For the head of an instance, a mix of the numbers that identify the instance, which two
-    /// instances rarely share.
+    /// instances rarely share. For its counters, the offsets of the identifiers among them, 16 bits
+    /// each; 0 for none.
     pub(super) id: u32,
 }
 
@@ -51,6 +55,35 @@ impl Segment {
     /// The number of words of 4 bytes.
     pub(super) fn words(&self) -> u32 {
         self.length.div_ceil(4)
+    }
+
+    /// Whether a sample in which this segment has the bytes `new` is cut in the same way as a
+    /// sample in which it has the bytes `old`: only times and values of counters differ, and no
+    /// identifier.
+    pub(super) fn is_cut_alike(&self, new: &[u8], old: &[u8]) -> bool {
+        let is_equal = |range: Range<usize>| new.get(range.clone()) == old.get(range);
+        match self.kind() {
+            SegmentKind::Block => {
+                let without_times = |header| PERF_DATA_BLOCK {
+                    SystemTime: SYSTEMTIME::default(),
+                    PerfTime: 0,
+                    PerfTime100nSec: 0,
+                    ..header
+                };
+                let header = |of| PERF_DATA_BLOCK::read(of).map(without_times);
+                header(new) == header(old) && is_equal(PERF_DATA_BLOCK::SIZE..new.len())
+            }
+            SegmentKind::Definition => {
+                let without_time = |header| PERF_OBJECT_TYPE { PerfTime: 0, ..header };
+                let header = |of| PERF_OBJECT_TYPE::read(of).map(without_time);
+                header(new) == header(old) && is_equal(PERF_OBJECT_TYPE::SIZE..new.len())
+            }
+            SegmentKind::Head => false,
+            SegmentKind::Counters => {
+                let offsets = [0, self.id & 0xffff, self.id >> 16].map(|offset| offset as usize);
+                offsets.into_iter().all(|offset| is_equal(offset..offset + size_of::<u32>()))
+            }
+        }
     }
 
     /// Whether both segments have the same length and kind, and belong to the same object.
@@ -93,6 +126,13 @@ impl Sample {
             }
             start += length;
         }
+    }
+
+    /// Replaces the frames of the sample by those of a sample that is cut as `other` is.
+    pub(super) fn set_alike(&mut self, frames: &[Arc<Frame>], other: &Self) {
+        self.clear();
+        self.frames.extend_from_slice(frames);
+        self.segments.clone_from(&other.segments);
     }
 
     pub(super) fn segment(&self, number: usize) -> Option<&Segment> {
@@ -156,10 +196,11 @@ fn cut(frame: &Frame, number: u32, start: u32, out: &mut Vec<Segment>) {
                 .map(|kind| class(kind, name));
         cutter.begin(place(object.as_bytes()), definition, 0);
         let identifiers = identifiers(object);
+        let offsets = offsets(&identifiers);
         for instance in object.instances() {
             let id = id(&instance, &identifiers);
             cutter.begin(place(instance.definition_bytes()), head, id);
-            cutter.begin(place(instance.counter_block().as_bytes()), counters, 0);
+            cutter.begin(place(instance.counter_block().as_bytes()), counters, offsets);
         }
         if let Some(block) = object.counter_block() {
             cutter.begin(place(block.as_bytes()), counters, 0);
@@ -180,6 +221,12 @@ fn identifiers(object: PerfObject<'_>) -> [Option<CounterDefinition<'_>>; IDENTI
         }
     }
     found
+}
+
+/// The offsets of the identifiers in the counters of an instance, 16 bits each; 0 for none.
+fn offsets(identifiers: &[Option<CounterDefinition<'_>>]) -> u32 {
+    let offsets = identifiers.iter().flatten().map(|identifier| identifier.offset());
+    offsets.fold(0, |all, offset| all << 16 | u32::from(u16::try_from(offset).unwrap_or(0)))
 }
 
 /// A mix of an instance's number and identifiers.

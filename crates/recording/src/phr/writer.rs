@@ -45,7 +45,8 @@ const TABLES: [CParameter; 3] = [
 #[non_exhaustive]
 pub struct RecordingOptions {
     /// The longest time before a written sample is on the disk (`fdatasync`): the time that a power
-    /// failure can cost. 10 seconds by default; zero means after each sample.
+    /// failure can cost. So often the file is also looked for at its path. 10 seconds by default;
+    /// zero means after each sample.
     pub sync: Duration,
     /// The operating system that the source runs on, with version and architecture; `None` if it is
     /// not known.
@@ -205,7 +206,8 @@ impl RecordingWriter {
         if size > MOST {
             return Err(self.too_large());
         }
-        if !is_file_at(self.identity, &self.path, self.offset) {
+        let is_looked_for = self.synced.elapsed() >= self.options.sync;
+        if is_looked_for && !is_file_at(self.identity, &self.path, self.offset) {
             // Of a file that was cut, this lock would keep the writer itself out.
             let _ = self.file.unlock();
             // What was written there is not counted, whether another file can be begun or not.
@@ -218,10 +220,16 @@ impl RecordingWriter {
         if let Some(begin) = self.begin.filter(|begin| is_due(*begin)) {
             self.rotate(begin)?;
         }
-        let new = self.new_definitions(snapshot);
+        let new = match self.encoder.take(snapshot.frames()) {
+            true => Vec::new(),
+            false => self.new_definitions(snapshot),
+        };
         let written = self.write_facts(first.machine(), &new, titles, time);
         if written.is_err() {
+            // The next sample cannot be compared with one that was not written.
             self.definitions.clear();
+            self.encoder.clear();
+            self.since_key = GROUP;
         }
         written?;
         let is_key = self.since_key + 1 >= self.group;
@@ -236,7 +244,7 @@ impl RecordingWriter {
         }
         self.payload.clear();
         put_sample_head(snapshot, &mut self.payload);
-        self.encoder.encode(snapshot.frames(), is_key, &mut self.payload);
+        self.encoder.encode(is_key, &mut self.payload);
         let kind = if is_key { FrameKind::Key } else { FrameKind::Delta };
         if let Err(error) = self.write(kind, time) {
             // The next sample cannot be told as differences to one that is not there.
@@ -327,7 +335,7 @@ impl RecordingWriter {
     fn new_definitions(&mut self, snapshot: &Snapshot) -> Vec<Vec<u8>> {
         let mut new = Vec::new();
         for (number, frame) in snapshot.frames().iter().enumerate() {
-            let before = self.encoder.frames().get(number);
+            let before = self.encoder.frames_before().get(number);
             for place in 0..frame.object_count() {
                 let Some(view) = frame.object(place) else { continue };
                 let has_instances = view.has_instances();

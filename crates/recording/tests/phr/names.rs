@@ -39,6 +39,31 @@ fn a_recording_is_not_continued_where_an_index_has_another_name() {
 }
 
 #[test]
+fn the_sample_after_a_refused_one_has_its_definitions() {
+    let file = Scratch::new();
+    let mut writer = RecordingWriter::open(&file.0, "local:", &RecordingOptions::new()).unwrap();
+    let mut add = |second, objects: &[TitleIndex], name: &str| {
+        let counters = [CounterSpec::new(TitleIndex(6), CounterType::PERF_COUNTER_RAWCOUNT)];
+        let rows = [("a", None, &[second as u64][..])];
+        let objects: Vec<(TitleIndex, &[_], &[_])> =
+            objects.iter().map(|object| (*object, &counters[..], &rows[..])).collect();
+        let names = titles(&[(SHARED.0, "Example"), (PROCESS.0, "Process"), (6, name)]);
+        let names = TitleDatabase::new(LanguageId::ENGLISH, &names, &titles(&[]));
+        writer.add(&snapshot(&[block("HOST", second, &objects)]), &[Arc::new(names)])
+    };
+    add(0, &[PROCESS], "Value").unwrap();
+    let refused = add(1, &[PROCESS, SHARED], "Other").unwrap_err();
+    assert_eq!(refused.kind(), SourceErrorKind::Mismatch);
+    // The same objects and instances as the sample before, which is not in the file.
+    add(2, &[PROCESS, SHARED], "Value").unwrap();
+    writer.finish().unwrap();
+    let mut source = reopen(&file.0);
+    let catalogue = source.catalogue(&Ask::everything()).unwrap();
+    assert_eq!(catalogue.objects.len(), 2);
+    assert_eq!(contents(&mut source).0.len(), 2);
+}
+
+#[test]
 fn recordings_that_name_an_index_differently_are_not_one_source() {
     let (one, two) = (Scratch::new(), Scratch::new());
     add(&one.0, 0, "A Example").unwrap();
