@@ -1,4 +1,4 @@
-//! Reading a text log, line by line: a file of any size takes constant memory.
+//! Reads a text log line by line, so that a file of any size takes constant memory.
 
 use super::header::{Header, ShortLines};
 use super::text::Text;
@@ -17,10 +17,11 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Faults about lines that are kept; more are counted.
+/// The most faults of lines that are reported.
 const MOST_FAULTS: usize = 64;
 
-/// A column: which value of which block it fills.
+/// The value that a column fills: its block, object, instance and counter, as places in their
+/// lists.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Place {
     block: usize,
@@ -29,14 +30,15 @@ struct Place {
     counter: usize,
 }
 
-/// An object of a block, as the columns name it.
+/// An object that the columns name, with its values of one line.
 struct Object {
     template: ObjectTemplate,
-    /// Empty for an object without instances.
+    /// The names of the instances; empty for an object without instances.
     instances: Vec<String>,
     has_instances: bool,
     counters: usize,
-    /// Counter after counter of each instance, as bits of doubles.
+    /// The values of the counters, instance by instance, as the bits of doubles; NaN for a counter
+    /// without a value.
     values: Vec<u64>,
 }
 
@@ -44,44 +46,44 @@ struct Object {
 pub(crate) struct TextLog {
     path: PathBuf,
     lines: csv::Reader<ShortLines<BufReader<Text>>>,
-    /// Where the first line with values begins.
+    /// The position of the first line with values.
     start: csv::Position,
-    /// What is added to the log's times to get UTC.
+    /// The difference from the log's times to UTC, in steps of 100 ns.
     bias: i64,
     columns: Vec<Place>,
-    /// Whether a caption follows the columns, below which lines may have a cell.
+    /// Whether a caption stands behind the columns' names; lines may then have a cell for it.
     has_caption: bool,
-    /// The columns with a path that another one before has, too.
+    /// The numbers of the columns whose path an earlier column has, too.
     repeated: HashSet<usize>,
     /// The objects of each machine, the log's own first.
     machines: Vec<(String, Vec<Object>)>,
     objects: Vec<CatalogueObject>,
-    /// What is wrong with the log as a whole.
+    /// The faults of the log as a whole.
     pub(crate) faults: Vec<Fault>,
-    /// Faults of lines so far.
+    /// The number of faults of lines that were reported.
     told: usize,
-    /// Faults of lines behind the last sample.
+    /// The faults of the lines behind the last sample.
     left: Vec<Fault>,
-    /// The line of names.
+    /// The cells of the line with the columns' names.
     head: csv::ByteRecord,
-    /// The number of the line of names, and of the line that was read last.
+    /// The number of the line with the names, and of the line that was read last; both from 1.
     first_line: u64,
     line: u64,
     record: csv::ByteRecord,
     writer: BlockWriter,
     generation: u64,
-    /// The span, and the latest time.
+    /// The log's span and the latest time of its samples; `None` until all lines were read once.
     span: Option<(Span, FileTime)>,
-    /// A sample that was read while a time was looked for.
+    /// The sample that a seek found; it is the next one to return.
     found: Option<Sample>,
 }
 
 impl TextLog {
-    /// Opens a log and reads its first line. Its names get indexes of `names`, which several logs that
-    /// are one recording share.
+    /// Opens a log and reads its first line. Its names get indexes from `names`, which all logs of
+    /// one recording share.
     ///
     /// # Errors
-    /// Where the file cannot be read, or its first line is not that of a log.
+    /// An error where the file cannot be read, or its first line is not the first line of a log.
     pub(crate) fn open(
         path: &Path,
         encoding: Option<FileEncoding>,
@@ -203,7 +205,8 @@ impl TextLog {
         Ok(())
     }
 
-    /// Reads the next line with a time and fills the objects' values; `None` behind the last one.
+    /// Reads the next line that begins with a time into `self.record`, and returns its time in UTC;
+    /// `None` behind the last such line.
     fn line(&mut self, faults: &mut Vec<Fault>) -> Result<Option<FileTime>, SourceError> {
         loop {
             let is_there = match self.lines.read_byte_record(&mut self.record) {
@@ -216,14 +219,15 @@ impl TextLog {
             self.line += 1;
             let first =
                 String::from_utf8_lossy(self.record.get(0).unwrap_or_default().trim_ascii());
-            // Without the end of a line behind it, the last one may be cut within a number.
+            // The last line of a file may be cut within a number if no line end follows it.
             let end = self.lines.get_ref().file.get_ref().end();
             let is_cut = end.is_some_and(|is_closed| !is_closed || !self.is_whole());
             if let Some(time) = time_of(&first).filter(|_| !is_cut) {
                 return Ok(Some(FileTime(time.0.saturating_add(self.bias))));
             }
             if first.trim_start_matches(['\u{feff}', '"']).starts_with("(PDH-") {
-                // Logs that were joined to one file. Cells of other columns would be values of these.
+                // Several logs were joined to one file. Cells below other columns would pass for
+                // values of these columns.
                 let bias = bias_of(first.trim_matches(['\u{feff}', '"'])).unwrap_or(0);
                 if bias * 60 * FileTime::PER_SECOND == self.bias
                     && self.record.iter().skip(1).eq(self.head.iter().skip(1))
@@ -235,7 +239,7 @@ impl TextLog {
                     "another log begins at line {line} and is left out: make a file of its own of it"
                 );
                 faults.push(Fault::new(FaultKind::Warning, &name, what));
-                // What is read next begins here again.
+                // The next read begins at this line again.
                 if let Some(start) = self.record.position().cloned() {
                     let failed = |cause| error(&self.path, SourceErrorKind::Unavailable, cause);
                     self.lines.seek(start).map_err(failed)?;
@@ -243,7 +247,7 @@ impl TextLog {
                 }
                 return Ok(None);
             }
-            // typeperf says good-bye on its standard output.
+            // typeperf ends its standard output with a message.
             let is_end = first.starts_with("Exiting") || first.starts_with("The command");
             if self.told < MOST_FAULTS && !is_end && !first.is_empty() {
                 self.told += 1;
@@ -261,13 +265,13 @@ impl TextLog {
         }
     }
 
-    /// Whether the line that was read has a cell for each column.
+    /// Whether the line in `self.record` has a cell for each column.
     fn is_whole(&self) -> bool {
         let cells = self.columns.len() + 1;
         self.record.len() == cells || self.has_caption && self.record.len() == cells + 1
     }
 
-    /// The sample of the line that was read.
+    /// The sample of the line in `self.record`. A damaged line has a fault and no values.
     fn sample(&mut self, time: FileTime, mut faults: Vec<Fault>) -> Result<Sample, SourceError> {
         for (_, objects) in &mut self.machines {
             objects.iter_mut().for_each(|object| object.values.fill(f64::NAN.to_bits()));
@@ -276,7 +280,7 @@ impl TextLog {
         let (has, wanted) = (self.record.len(), self.columns.len() + 1);
         let mut damage = None;
         if !self.is_whole() || self.record.as_slice().contains(&b'\n') {
-            // A quote that is missing moves cells to other columns, and may take the next line with it.
+            // A missing quote moves cells to other columns, and may join the next line to this one.
             damage = Some(format!(
                 "line {line} is damaged and has no values: {has} columns instead of {wanted}, or a quote is missing"
             ));
@@ -326,7 +330,7 @@ impl TextLog {
             .ok_or_else(|| error(&self.path, SourceErrorKind::Malformed, "a line makes no block"))
     }
 
-    /// The blocks of the values.
+    /// The data blocks of the objects' values, one for each machine.
     fn frames(&mut self, time: FileTime) -> Option<Vec<Arc<Frame>>> {
         let clocks = Clocks {
             perf_time: time.0,
@@ -392,7 +396,7 @@ impl Samples for TextLog {
     fn seek(&mut self, to: Option<FileTime>) -> Result<(), SourceError> {
         self.found = None;
         self.go_to_start()?;
-        // Lines that are read again are told again.
+        // Faults of lines that are read again are reported again.
         self.told = 0;
         let Some(to) = to else { return Ok(()) };
         let mut faults = Vec::new();
@@ -423,7 +427,7 @@ impl Samples for TextLog {
             span.samples += 1;
             latest = latest.max(time);
         }
-        // What is wrong with lines is told when their samples are read.
+        // The faults of lines are reported when their samples are read.
         (self.told, self.line) = (0, line);
         let failed = |cause| error(&self.path, SourceErrorKind::Unavailable, cause);
         self.lines.seek(before).map_err(failed)?;
@@ -462,7 +466,7 @@ impl Draft {
         Self { name, has_instances, instances: Vec::new(), counters: Vec::new() }
     }
 
-    /// Values of a sample: a counter of an instance each.
+    /// The number of values in a sample: instances times counters.
     fn cells(&self) -> usize {
         let rows = if self.has_instances { self.instances.len() } else { 1 };
         rows.saturating_mul(self.counters.len())
@@ -487,7 +491,8 @@ impl Draft {
     }
 }
 
-/// The places of names that were seen, each within what it belongs to.
+/// The places of names in their lists. The key is the name's kind, what the name belongs to, and
+/// the name.
 #[derive(Default)]
 struct Lookup(HashMap<(usize, usize, String), usize>);
 
@@ -510,7 +515,7 @@ impl<'a> Parts<'a> {
     fn of(path: &'a str) -> Option<Self> {
         let (machine, rest) = match path.strip_prefix("\\\\") {
             Some(rest) => rest.split_once('\\')?,
-            // A log of one machine may leave it out.
+            // A log of one machine may leave the machine out.
             None => ("localhost", path.strip_prefix('\\')?),
         };
         // An instance may hold backslashes, and a counter parentheses: `Avg. (ms)`.
@@ -531,7 +536,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// A text in quotes for a message, shortened where it may be a whole file.
+/// A text in quotes for a message, at most 80 characters long.
 fn quoted(text: &str) -> String {
     let end = text.char_indices().nth(80).map_or(text.len(), |(end, _)| end);
     let shown = text.get(..end).unwrap_or(text);
@@ -541,13 +546,14 @@ fn quoted(text: &str) -> String {
     }
 }
 
-/// The minutes that are added to local time to get UTC: the last parentheses of a banner.
+/// The minutes from local time to UTC: the number in the last parentheses of a banner. `None` where
+/// there is none.
 fn bias_of(banner: &str) -> Option<i64> {
     let (_, last) = banner.strip_suffix(')')?.rsplit_once('(')?;
     last.parse().ok().filter(|minutes: &i64| minutes.abs() <= 24 * 60)
 }
 
-/// `MM/DD/YYYY HH:MM:SS.mmm`.
+/// The time that a text of the form `MM/DD/YYYY HH:MM:SS.mmm` has, or `None`.
 fn time_of(text: &str) -> Option<FileTime> {
     let (date, time) = text.split_once(' ')?;
     let mut date = date.split('/').map(|part| part.parse::<u16>().ok());
