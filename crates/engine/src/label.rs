@@ -22,7 +22,7 @@ pub struct InstanceLabel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum InstanceRole {
-    /// Itself.
+    /// The instance stands for itself alone.
     Single,
     /// The sum or mean of other instances: `_Total`, and names such as `0,_Total` of a group of
     /// processors.

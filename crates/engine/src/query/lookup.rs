@@ -78,7 +78,7 @@ impl<S: Source> Lookup<S> {
     /// anything was read.
     ///
     /// # Errors
-    /// The source's error if it does not tell its catalogue or titles.
+    /// The source's error if it does not return its catalogue or titles.
     pub fn prepare(&mut self, language: Option<LanguageId>) -> Result<bool, SourceError> {
         if self.language.is_some() {
             return Ok(false);
