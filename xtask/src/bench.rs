@@ -129,7 +129,7 @@ const BENCHES: &[Bench] = &[
     },
 ];
 
-/// What the command line asked for.
+/// The options of the command line.
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
     names: Vec<String>,
