@@ -83,7 +83,7 @@ pub(crate) const JAVA: &[SystemTool] = &[
     SystemTool { program: "/usr/share/java/junit-platform-console.jar", package: "junit5" },
 ];
 
-/// The programs with whose output the values of this machine are compared.
+/// The programs with output to which the values of this machine are compared.
 pub(crate) const VALUES: &[SystemTool] = &[
     SystemTool { program: "free", package: "procps" },
     SystemTool { program: "vmstat", package: "procps" },

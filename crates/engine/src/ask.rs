@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 pub enum ObjectQuery {
     /// `Global`: every object of this machine that is not costly.
     Global,
-    /// `Costly`: every object whose collection is expensive.
+    /// `Costly`: every object that is expensive to collect.
     Costly,
     /// `Foreign NAME`: the objects of another machine, collected by a provider that
     /// reaches it. The name may be empty.

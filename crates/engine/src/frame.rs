@@ -150,7 +150,7 @@ impl Frame {
         self
     }
 
-    /// The same frame with the origin and label of `other`, whose objects were copied into it, and
+    /// The same frame with the origin and label of `other`, from which its objects were copied, and
     /// with the damaged names of the copied objects.
     #[must_use]
     pub fn of_origin(mut self, other: &Self) -> Self {

@@ -180,8 +180,8 @@ mod linux {
             })
         }
 
-        /// The pipe whose descriptor is still the FIFO: this pipe, or one that was opened again. `None` if no such
-        /// pipe can be opened.
+        /// The pipe with a descriptor that is still the FIFO: this pipe, or one that was opened again. `None` if no
+        /// such pipe can be opened.
         fn open_one(&self) -> Option<&Self> {
             let mut pipe = self;
             loop {

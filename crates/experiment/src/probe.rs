@@ -213,7 +213,7 @@ impl EventSource for Probes {
                 PerfTold::Hit(_) if !self.is_program => {}
                 PerfTold::Hit(probe) => {
                     if process != self.process && !self.children.contains_key(&process) {
-                        // The process may be a child whose record was lost.
+                        // The process may be a child with a lost record.
                         self.unknown += u64::from(self.rings.lost() > 0);
                         continue;
                     }

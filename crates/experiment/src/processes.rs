@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// The most events that wait, and the most processes whose end is awaited.
+/// The most events that wait, and the most processes with an awaited end.
 const MOST: usize = 1 << 16;
 /// The longest name that the kernel keeps of a process.
 const LONGEST_NAME: usize = 15;
@@ -75,8 +75,8 @@ struct Wish {
 enum From {
     /// From the kernel: the number of the next message of each processor.
     Kernel { socket: OwnedFd, next: HashMap<u32, u32> },
-    /// From lists of /proc at this interval: the processes of the last one, and those among them
-    /// whose name may change by an `execve`, with the number of lists in which it is read again.
+    /// From lists of /proc at this interval: the processes of the last list, and those that may still change their
+    /// name by an `execve`, with the number of lists in which the name is read again.
     Lists { every: Duration, known: HashSet<u32>, young: Vec<(u32, u8)> },
 }
 

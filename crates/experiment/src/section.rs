@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The most threads whose sections are followed, and the most open sections of each.
+/// The most threads with sections that are followed, and the most open sections of each.
 const MOST_THREADS: usize = 4096;
 const MOST_OPEN: usize = 256;
 

@@ -67,7 +67,7 @@ const LONGEST_RECORD: usize = 128 << 20;
 const MOST_BIAS: i64 = 14 * 3600 * FileTime::PER_SECOND;
 const MOST_REST: u64 = 60 * FileTime::PER_SECOND as u64;
 
-/// The most [marks](Mark) of a log.
+/// The most [marks](Mark) of a log that are kept for seeking.
 const MOST_MARKS: usize = 4096;
 
 /// Whether a path is a file that begins as a log does; `false` where it cannot be read.
@@ -484,8 +484,8 @@ fn without_machine(strings: &[u8]) -> &[u8] {
     }
 }
 
-/// A block whose calendar time is UTC, as Windows' blocks have it: PDH writes the local time there.
-/// `None` where the block's header is damaged.
+/// The block with its calendar time in UTC, as Windows' blocks have it: PDH writes the local time there. `None` where
+/// the block's header is damaged.
 fn in_utc(block: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = block.to_vec();
     let mut header = DataBlock::scan(block).ok()?.0.header();

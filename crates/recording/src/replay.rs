@@ -69,8 +69,8 @@ pub(crate) trait Samples: Send {
         Ok(self.span()?.end)
     }
 
-    /// The machine's name, and the objects of all samples. An object whose counters changed is
-    /// there once for each list of counters.
+    /// The machine's name, and the objects of all samples. An object is there once for each list of
+    /// counters that it had.
     fn objects(&mut self) -> Result<(String, Vec<CatalogueObject>), SourceError>;
 }
 

@@ -1,6 +1,6 @@
 //! The benchmark `report`: a report of 100 MB of perfmon's binary log.
 //!
-//! The log consists of a captured log whose samples are repeated. The clock goes back at each
+//! The log is a captured log with its samples repeated. The clock goes back at each
 //! repetition, so the rates mean nothing, but there is as much to read and to compute as in a real
 //! log.
 

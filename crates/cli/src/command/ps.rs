@@ -161,7 +161,7 @@ fn is_idle(name: &str, pid: Option<u64>) -> bool {
     pid.unwrap_or(0) == 0 && name == "Idle"
 }
 
-/// The failure for a column whose counter the source lacks.
+/// The failure for a column with a counter that the source lacks.
 fn no_counter(global: &Global, column: &Column) -> Failure {
     let reason = crate::absent::reason(global, "Process", &column.english);
     Failure::Usage(reason.unwrap_or_else(|| {

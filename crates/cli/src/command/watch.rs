@@ -56,7 +56,7 @@ struct Watching {
     /// The time between samples, for the dates that are shown; `None` for a recording that is read without a
     /// pause.
     pace: Option<Duration>,
-    /// The time between samples as the heading shows it; `None` for a recording, whose samples have other times.
+    /// The time between samples as the heading shows it; `None` for a recording, which may have other times.
     said_pace: Option<Duration>,
     /// The schedule of a recording's samples; `None` without `--speed`.
     replay: Option<Replay>,

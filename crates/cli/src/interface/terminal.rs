@@ -32,7 +32,7 @@ pub(crate) struct Shown {
     pub(crate) session: Session,
     /// The schedule by which a recording is shown; `None` if it is shown at once.
     pub(crate) replay: Option<Replay>,
-    /// The files of a recording, whose appended samples are read; `None` if they are not watched.
+    /// The files of a recording; samples that are appended to them are read, too. `None` if they are not watched.
     pub(crate) growth: Option<Growth>,
 }
 

@@ -92,7 +92,7 @@ impl Tree {
 pub(crate) struct Chooser {
     pub(crate) search: String,
     pub(crate) selected: usize,
-    /// The places of the objects whose counters are listed.
+    /// The places of the objects with listed counters.
     pub(crate) open: HashSet<usize>,
     /// The counter for which an instance is being chosen: the places of its object and of the counter, and the
     /// instances; these are `None` until the source has answered.
@@ -122,8 +122,8 @@ impl TreeObject {
 }
 
 impl Chooser {
-    /// The lines of the list. While a search is typed, these are the counters whose names, or the names of their
-    /// objects, contain every word of it, in any language.
+    /// The lines of the list. A search lists the objects with every word of it in their names, and the counters with
+    /// every word in their own names or those of their objects, in any language.
     pub(crate) fn choices(&self, tree: &Tree) -> Vec<Choice> {
         let search = self.search.to_lowercase();
         // A path is searched by its parts.

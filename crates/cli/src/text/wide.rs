@@ -28,7 +28,7 @@ pub(crate) struct Wide {
 }
 
 /// The content of a column. For a path with a wildcard it is the counter of one instance, so that no column has the
-/// values of two processes. Otherwise it is the path, whose instance may end and come back.
+/// values of two processes. Otherwise it is the path; its instance may end and come back.
 #[derive(PartialEq, Eq, Hash)]
 enum Key {
     Instance(PathId, u32, u32, Option<Identity>),

@@ -101,7 +101,7 @@ struct Object {
 /// A counter of an object, and where a row has its values.
 struct Column {
     entry: Entry,
-    /// The clock whose reading is the counter's second number; `None` where that number is a base.
+    /// The clock that the counter's second number is a reading of; `None` where that number is a base.
     clock: Option<Clock>,
     base: Option<CounterType>,
     /// The place of the value in [`Row::values`]; the base, if there is one, follows it.
@@ -254,7 +254,7 @@ impl Counters {
         }
     }
 
-    /// Makes the blocks of the sample; the next sample begins empty. An object whose counters contradict one
+    /// Makes the blocks of the sample; the next sample begins empty. An object with counters that contradict one
     /// another has no block: `Err` has its name.
     pub(super) fn blocks(&mut self, names: &mut MadeUpNames) -> Vec<Result<Vec<u8>, String>> {
         let local = self.local.take().unwrap_or_default();
@@ -308,7 +308,7 @@ fn uses(entry: &Entry, clock: Clock) -> bool {
     Formula::of(entry.counter_type).is_ok_and(|of| of.clock() == Some(clock))
 }
 
-/// The clock whose reading is the second number of a type; `None` where that number is a base or unused.
+/// The clock that a type's second number is a reading of; `None` where that number is a base or unused.
 pub(super) fn clock_of(counter_type: CounterType) -> Option<Clock> {
     let clock = Formula::of(counter_type).ok()?.clock()?;
     // The second number of an average is its base; of the clock it takes only the frequency.

@@ -58,7 +58,7 @@ pub(super) struct Events<R> {
     pub(super) start: u64,
     next: u64,
     at: usize,
-    /// The offset of a buffer whose end is missing. The reader takes it from here to report it.
+    /// The offset of a buffer without its end. The reader takes it from here to report it.
     pub(super) cut: Option<u64>,
     /// The offset of another log behind this one. The reader takes it from here to report it.
     pub(super) another: Option<u64>,

@@ -1,9 +1,9 @@
 //! Writes the event trace that a log consists of: buffers of one size with events in them.
 //!
-//! The fields are those of a log of Windows Vista, whose container is that of a 32-bit program. The
+//! The fields are those of a log of Windows Vista, which has the container of a 32-bit program. The
 //! structures are in Microsoft's `evntrace.h`: `TRACE_LOGFILE_HEADER` in the first buffer, an
-//! `EVENT_TRACE_HEADER` in front of each event. Fields whose value neither the log's bytes nor the
-//! header files show, such as the time of the system's start, are 0.
+//! `EVENT_TRACE_HEADER` in front of each event. A field is 0 if neither the log's bytes nor the
+//! header files show its value, such as the time of the system's start.
 
 use super::{BUFFER_HEADER, FILE_HEADER};
 use crate::text_log::TextZone;

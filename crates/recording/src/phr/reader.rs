@@ -417,8 +417,8 @@ impl Reader {
         self.keys.get(next).map_or(self.end, |key| key.offset)
     }
 
-    /// The sample of the frame at an offset, whose header was read; empty if it is not wanted,
-    /// `None` if it is damaged.
+    /// The sample of the frame at an offset; `header` was read before. Empty if the sample is not
+    /// wanted, `None` if it is damaged.
     fn decode(
         &mut self,
         at: u64,

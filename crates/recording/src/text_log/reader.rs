@@ -20,8 +20,7 @@ use std::sync::Arc;
 /// The most faults of lines that are reported.
 const MOST_FAULTS: usize = 64;
 
-/// The value that a column fills: its block, object, instance and counter, as places in their
-/// lists.
+/// The value that a column fills, as places of block, object, instance and counter.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Place {
     block: usize,
@@ -37,8 +36,7 @@ struct Object {
     instances: Vec<String>,
     has_instances: bool,
     counters: usize,
-    /// The values of the counters, instance by instance, as the bits of doubles; NaN for a counter
-    /// without a value.
+    /// Bits of doubles, the counters of one instance after another; NaN for a missing value.
     values: Vec<u64>,
 }
 
@@ -53,7 +51,7 @@ pub(crate) struct TextLog {
     columns: Vec<Place>,
     /// Whether a caption stands behind the columns' names; lines may then have a cell for it.
     has_caption: bool,
-    /// The numbers of the columns whose path an earlier column has, too.
+    /// The numbers of the columns with the path of an earlier column.
     repeated: HashSet<usize>,
     /// The objects of each machine, the log's own first.
     machines: Vec<(String, Vec<Object>)>,
@@ -79,8 +77,7 @@ pub(crate) struct TextLog {
 }
 
 impl TextLog {
-    /// Opens a log and reads its first line. Its names get indexes from `names`, which all logs of
-    /// one recording share.
+    /// Opens a log and reads its first line. Logs of one recording share the indexes in `names`.
     ///
     /// # Errors
     /// An error where the file cannot be read, or its first line is not the first line of a log.
@@ -205,8 +202,7 @@ impl TextLog {
         Ok(())
     }
 
-    /// Reads the next line that begins with a time into `self.record`, and returns its time in UTC;
-    /// `None` behind the last such line.
+    /// Reads the next line with a time into `self.record`; returns its UTC time, `None` at the end.
     fn line(&mut self, faults: &mut Vec<Fault>) -> Result<Option<FileTime>, SourceError> {
         loop {
             let is_there = match self.lines.read_byte_record(&mut self.record) {
@@ -226,8 +222,7 @@ impl TextLog {
                 return Ok(Some(FileTime(time.0.saturating_add(self.bias))));
             }
             if first.trim_start_matches(['\u{feff}', '"']).starts_with("(PDH-") {
-                // Several logs were joined to one file. Cells below other columns would pass for
-                // values of these columns.
+                // Several logs in one file. Cells of other columns would pass for values of these.
                 let bias = bias_of(first.trim_matches(['\u{feff}', '"'])).unwrap_or(0);
                 if bias * 60 * FileTime::PER_SECOND == self.bias
                     && self.record.iter().skip(1).eq(self.head.iter().skip(1))
@@ -271,7 +266,8 @@ impl TextLog {
         self.record.len() == cells || self.has_caption && self.record.len() == cells + 1
     }
 
-    /// The sample of the line in `self.record`. A damaged line has a fault and no values.
+    /// The sample of the line in `self.record`. Damage is a fault, and leaves its cells without
+    /// value.
     fn sample(&mut self, time: FileTime, mut faults: Vec<Fault>) -> Result<Sample, SourceError> {
         for (_, objects) in &mut self.machines {
             objects.iter_mut().for_each(|object| object.values.fill(f64::NAN.to_bits()));
@@ -453,7 +449,7 @@ impl Samples for TextLog {
     }
 }
 
-/// An object whose columns are still being read.
+/// An object while its columns are read.
 struct Draft {
     name: TitleIndex,
     has_instances: bool,
@@ -491,8 +487,7 @@ impl Draft {
     }
 }
 
-/// The places of names in their lists. The key is the name's kind, what the name belongs to, and
-/// the name.
+/// The places of names in their lists, by the name's kind, its owner's place, and the name.
 #[derive(Default)]
 struct Lookup(HashMap<(usize, usize, String), usize>);
 
@@ -546,8 +541,7 @@ fn quoted(text: &str) -> String {
     }
 }
 
-/// The minutes from local time to UTC: the number in the last parentheses of a banner. `None` where
-/// there is none.
+/// The minutes from local time to UTC, in the last parentheses of a banner; `None` without them.
 fn bias_of(banner: &str) -> Option<i64> {
     let (_, last) = banner.strip_suffix(')')?.rsplit_once('(')?;
     last.parse().ok().filter(|minutes: &i64| minutes.abs() <= 24 * 60)

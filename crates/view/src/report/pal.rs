@@ -74,7 +74,7 @@ pub struct Prepared {
 
 impl PalRules {
     /// Adds the thresholds of a file; `text` is the file's contents and `name` its name for messages. An analysis
-    /// that is disabled, or whose ID was added before, is left out. Returns the names of the files from which
+    /// that is disabled, or that has the ID of an earlier one, is left out. Returns the names of the files from which
     /// this file inherits.
     ///
     /// # Errors

@@ -165,7 +165,7 @@ pub struct Threshold {
     /// Whether the change per hour is compared instead of each value.
     pub is_trend: bool,
     pub(super) counters: CounterSet,
-    /// The sets whose number of instances the limit was computed from, each with that number.
+    /// The sets from which the limit was computed, each with the number of its instances.
     pub(super) counted: Vec<(CounterSet, u64)>,
 }
 

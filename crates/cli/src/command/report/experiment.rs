@@ -17,7 +17,7 @@ use std::path::Path;
 /// The most summaries of times and sensors that are kept. The sketch of one takes up to some 16
 /// KiB.
 const MOST_FIGURES: usize = 8192;
-/// The most sensors whose units are kept.
+/// The most sensors of which the units are kept.
 const MOST_SENSORS: usize = 4096;
 /// The most parts of the timeline.
 const MOST_PARTS: usize = 12;

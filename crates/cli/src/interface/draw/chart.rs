@@ -102,9 +102,9 @@ impl Screen<'_> {
             };
             let owner = number as u16;
             let on_axis = with_line(number);
-            // Without colours each value has the line's marker. With colours only a line has markers whose colour an
-            // earlier entry of the legend has, too; the markers of lines that lie over one another are in different
-            // columns.
+            // Without colours each value has the line's marker. With colours only a line has
+            // markers that shares its colour with an earlier entry of the legend; the markers of
+            // lines that lie over one another are in different columns.
             let shares = |other: &Entry<'_>| other.line.is_some() && other.colour == entry.colour;
             let (is_marked, begin, step) = match self.theme {
                 Theme::Plain => (true, 0, 0),
