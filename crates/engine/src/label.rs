@@ -32,7 +32,7 @@ pub enum InstanceRole {
 }
 
 impl InstanceLabel {
-    /// The meaning of the instance, as far as its name tells.
+    /// The meaning of the instance, judged by its name.
     #[must_use]
     pub fn role(&self) -> InstanceRole {
         let of = self.parent.as_deref().unwrap_or(&self.name);

@@ -133,7 +133,7 @@ pub struct Calls {
     /// although the program goes on calling.
     rest: usize,
     /// The time at which the FIFO was last seen full; `None` once a later event was read, since
-    /// that event tells how many calls were lost.
+    /// that event reports how many calls were lost.
     full: Option<u64>,
 }
 

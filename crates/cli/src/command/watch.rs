@@ -56,7 +56,8 @@ struct Watching {
     /// The time between samples, for the dates that are shown; `None` for a recording that is read without a
     /// pause.
     pace: Option<Duration>,
-    /// The time between samples as the heading shows it; `None` for a recording, which may have other times.
+    /// The time between samples as the heading shows it; `None` for a recording: its samples may have other
+    /// distances.
     said_pace: Option<Duration>,
     /// The schedule of a recording's samples; `None` without `--speed`.
     replay: Option<Replay>,

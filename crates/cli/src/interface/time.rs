@@ -190,8 +190,8 @@ impl Model {
     }
 }
 
-/// The place in a chart, from 0 (left) to 1 (right), of a time at `part` of the window. With a `bar`, the newest
-/// time is drawn at the bar and the oldest one right of it.
+/// The place in a chart, from 0 (left) to 1 (right), of a time at `part` of the window. With a `bar`, the newest time
+/// is drawn at the bar and the oldest one just right of it.
 pub(super) fn wrapped(bar: Option<f64>, part: f64) -> f64 {
     match bar {
         Some(bar) if part + bar > 1.0 => part + bar - 1.0,

@@ -6,9 +6,9 @@ use crate::text::style::{Palette, Style};
 use perfhive_view::number::push_grouped;
 use std::fmt::Write as _;
 
-/// The bytes of a field that a line shows.
+/// The number of bytes of a field that a line shows.
 const BYTES: usize = 8;
-/// The bytes of unknown data that a line shows.
+/// The number of bytes of unknown data that a line shows.
 const PLAIN_BYTES: usize = 16;
 /// The most lines of unknown data that are shown.
 const PLAIN_LINES: usize = 8;

@@ -111,7 +111,7 @@ impl Events {
     }
 }
 
-/// The unit of a sensor.
+/// The units of a sensor's values and raw values.
 #[derive(Default)]
 struct Sensor {
     unit: String,

@@ -102,8 +102,8 @@ impl Screen<'_> {
             };
             let owner = number as u16;
             let on_axis = with_line(number);
-            // Without colours each value has the line's marker. With colours only a line has
-            // markers that shares its colour with an earlier entry of the legend; the markers of
+            // Without colours each value has the line's marker. With colours only a line that
+            // shares its colour with an earlier entry of the legend has markers; the markers of
             // lines that lie over one another are in different columns.
             let shares = |other: &Entry<'_>| other.line.is_some() && other.colour == entry.colour;
             let (is_marked, begin, step) = match self.theme {
