@@ -59,7 +59,7 @@ const OF_COUNTERS: u16 = 0x0203;
 /// The most faults of a log that are kept; further ones are only counted.
 const MOST_FAULTS: usize = 64;
 
-/// The most bytes of a record; a longer one is left out.
+/// The most bytes of a record that is built from its parts.
 const LONGEST_RECORD: usize = 128 << 20;
 
 /// The largest difference between a time zone and UTC, and the longest time from an event that shows the zone

@@ -170,7 +170,7 @@ struct Key {
 pub(crate) struct Reader {
     frames: Frames,
     keys: Vec<Key>,
-    /// The span of the samples; its beginning is that of the first keyframe.
+    /// The span of the samples, without its beginning, which is the time of the first keyframe.
     span: Span,
     /// The offset behind the last complete frame.
     end: u64,
