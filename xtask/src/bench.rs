@@ -1,10 +1,9 @@
 //! `cargo xtask bench`: measures perfhive for BENCHMARKS.md, each figure as a ratio to a peer's.
 //!
-//! An absolute time says more about a machine than about a program. So each
-//! whole-process benchmark runs the program and a common peer, in
-//! turn, many times, and reports the median of the ratios of the rounds: a
-//! slow second on a busy machine hits both sides of its round alike. The load
-//! average is printed with the numbers, since it tells how far to trust them.
+//! An absolute time says more about a machine than about a program. So each whole-process benchmark
+//! runs the program and a common peer, in turn, many times, and reports the median of the ratios of
+//! the rounds: a slow second on a busy machine hits both sides of its round alike. The load average
+//! is printed with the numbers, since it shows how far they can be trusted.
 
 mod peers;
 mod record;
@@ -129,7 +128,7 @@ const BENCHES: &[Bench] = &[
     },
 ];
 
-/// What the command line asked for.
+/// The options of the command line.
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
     names: Vec<String>,

@@ -1,9 +1,8 @@
 //! `cargo xtask dist-docs`: the man page and the shell completions.
 //!
-//! The program writes them itself, from the same definitions that read its
-//! command line, so they cannot tell of an option that is not there. This
-//! command only puts them where a packager looks, under the names that man and
-//! the shells expect.
+//! The program writes them itself, from the same definitions that read its command line, so they
+//! cannot describe an option that does not exist. This command only puts them where a packager
+//! looks, under the names that man and the shells expect.
 
 use anyhow::{Context, Result, bail};
 
@@ -18,7 +17,8 @@ Builds the command with optimisation and asks it for `perfhive man` and
 `perfhive completions bash|zsh|fish`.
 ";
 
-/// What to ask the program for, and the name under which it is looked up.
+/// Of each document, the arguments with which the program prints it, and its file name in the
+/// folder `dist`.
 const DOCUMENTS: &[(&[&str], &str)] = &[
     (&["man"], "perfhive.1"),
     (&["completions", "bash"], "perfhive.bash"),

@@ -41,7 +41,8 @@ const LINTS: &[&str] = &[
     "UTF-8",
 ];
 
-/// The option for javac and javadoc that spares the JVM's second compiler: they run for seconds only.
+/// The option for javac and javadoc that leaves out the JVM's second compiler, since both run for
+/// seconds only.
 const QUICK: &[&str] = &["-J-XX:TieredStopAtLevel=1"];
 
 /// A build of the Java side.

@@ -1,10 +1,9 @@
 //! `cargo xtask`: everything that is done *to* this workspace rather than by it.
 //!
-//! One program in the language of the project replaces a folder of shell
-//! scripts: it is checked by the same compiler and lints, it is tested, and it
-//! needs nothing but Rust to start. Whatever else a command needs, xtask installs
-//! and says so. It depends on few crates: it is built before anything can be
-//! checked, so its build must be short.
+//! One program in the language of the project replaces a folder of shell scripts: it is checked by
+//! the same compiler and lints, it is tested, and it needs nothing but Rust to start. It installs
+//! everything else that a command needs, and says so. It depends on few crates: it is built before
+//! anything can be checked, so its build must be short.
 
 /// Like `println!`, but ends xtask instead of panicking when the reader closes the pipe, as `| head`
 /// does.

@@ -42,7 +42,7 @@ The stages under Miri set PERFHIVE_MIRI=1, which tells tests to do less.
 Exit code 0: every stage that ran passed, 1: one failed or could not run.
 ";
 
-/// What the command line asked for.
+/// The options of the command line.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Options {
     only: Option<Vec<String>>,
@@ -51,11 +51,11 @@ struct Options {
     list: bool,
 }
 
-/// How a stage ended.
+/// The result of a stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Outcome {
     Passed,
-    /// Passed, but part of the stage was left out; the text says which.
+    /// The stage passed, but a part of it was left out; the text names the part.
     PassedBut(String),
     Failed(String),
     NotRun,

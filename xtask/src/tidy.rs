@@ -33,7 +33,7 @@ does not run.
 Exit code 0: nothing to complain of (there may be warnings), 1: complaints.
 ";
 
-/// Where a crate stands. A crate imports only from floors below its own.
+/// The floor of a crate. A crate imports only from floors below its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Floor {
     /// A crate of the product, on the floor with this number.
@@ -45,16 +45,16 @@ enum Floor {
     Tool,
 }
 
-/// The place of one crate, and what applies to it alone.
+/// A crate with its floor, and the rules that apply to it alone.
 struct House {
     name: &'static str,
     folder: &'static str,
     floor: Floor,
-    /// If set, the only crates of the workspace that it may use.
+    /// The only crates of the workspace that the crate may use; `None` for all below its floor.
     only: Option<&'static [&'static str]>,
-    /// Further crates that its tests and examples may use.
+    /// Further crates that the crate's tests and examples may use.
     tests: &'static [&'static str],
-    /// If set, the only crates from outside that it may use (tests may use more).
+    /// The only crates from outside that the crate may use, apart from its tests; `None` for any.
     external: Option<&'static [&'static str]>,
 }
 

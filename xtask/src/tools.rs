@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail};
 use crate::command::{self, nightly};
 use crate::workspace;
 
-/// How long xtask waits for another package manager to release the lock.
+/// The time that xtask waits for another package manager to release the lock.
 const LOCK_PATIENCE: Duration = Duration::from_secs(600);
 const LOCK_PAUSE: Duration = Duration::from_secs(5);
 
@@ -62,7 +62,7 @@ pub(crate) const TERMINALS: &[SystemTool] = &[
     SystemTool { program: "zsh", package: "zsh" },
     SystemTool { program: "fish", package: "fish" },
 ];
-/// What the BPF reader of processes is built with.
+/// The compiler with which the BPF reader of processes is built.
 pub(crate) const BPF: &[SystemTool] = &[SystemTool { program: "clang", package: "clang" }];
 
 /// The tools and libraries that below is built with. The package of a library has no program, so a
@@ -83,7 +83,7 @@ pub(crate) const JAVA: &[SystemTool] = &[
     SystemTool { program: "/usr/share/java/junit-platform-console.jar", package: "junit5" },
 ];
 
-/// The programs with whose output the values of this machine are compared.
+/// The programs with output to which the values of this machine are compared.
 pub(crate) const VALUES: &[SystemTool] = &[
     SystemTool { program: "free", package: "procps" },
     SystemTool { program: "vmstat", package: "procps" },

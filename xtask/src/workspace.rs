@@ -1,4 +1,4 @@
-//! Where things are: the workspace, what git knows of it, and the real data.
+//! Finds the workspace's folder, the files that git knows, the build folder, and the real data.
 
 use std::path::{Path, PathBuf};
 

@@ -126,8 +126,7 @@ struct Machine<L> {
 }
 
 impl<R: Reach> ForeignMachines<R> {
-    /// The most machines that are kept. The machine whose last request is longest ago is
-    /// dropped first.
+    /// The most machines that are kept. The machine with the oldest last request is dropped first.
     pub const MOST: usize = 64;
     /// The pause after a failed attempt to connect, because such an attempt may take long.
     pub const PAUSE: Duration = Duration::from_secs(5);

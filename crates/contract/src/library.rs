@@ -156,8 +156,8 @@ impl Library {
     /// are ignored. Once a host is noted, later calls change nothing.
     ///
     /// # Safety
-    /// `host` is NULL or points to a [`Host`] whose function can be called with
-    /// its context, from any thread, as long as this library is in use.
+    /// `host` is NULL or points to a [`Host`] with a function that can be called with its context,
+    /// from any thread, as long as this library is in use.
     pub unsafe fn host(&self, host: *const Host) {
         if host.is_null() {
             return;

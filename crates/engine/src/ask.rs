@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 pub enum ObjectQuery {
     /// `Global`: every object of this machine that is not costly.
     Global,
-    /// `Costly`: every object whose collection is expensive.
+    /// `Costly`: every object that is expensive to collect.
     Costly,
     /// `Foreign NAME`: the objects of another machine, collected by a provider that
     /// reaches it. The name may be empty.
@@ -114,8 +114,8 @@ impl FromStr for ObjectQuery {
     }
 }
 
-/// A title index that no object has. A catalogue request for it tests whether the source can tell
-/// which objects it has: if not, the request fails.
+/// A title index that no object has. A catalogue request for it fails if the source cannot find out
+/// at present which objects it has.
 pub const NO_OBJECT: TitleIndex = TitleIndex(2_147_483_632);
 
 /// Instances of an object that a caller wants.

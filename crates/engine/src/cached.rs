@@ -1,4 +1,4 @@
-//! One source for many readers: what is collected for one reader, the others get too.
+//! One source for many readers: data that is collected for one reader is given to the others, too.
 //!
 //! [`Cached`] is a source around a source. It keeps every object of an answer, wanted or not, each
 //! with the clocks of its block. A clone of a `Cached` is another *consumer* of the same data. A

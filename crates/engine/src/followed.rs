@@ -19,7 +19,7 @@ use perfhive_format::TitleIndex;
 /// What a change of the catalogue means for the sample that a reader took before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum IndexChange {
-    /// The indexes mean what they meant.
+    /// No index changed its meaning.
     None,
     /// The reader has more or fewer objects or counters now. The sample is right, but may lack new
     /// objects.
@@ -37,7 +37,7 @@ pub(crate) const ATTEMPTS: usize = 3;
 /// the indexes changed with every attempt.
 ///
 /// # Errors
-/// Those of `follow` and `collect`.
+/// The errors of `follow` and `collect`.
 pub fn sample_followed<R, T, E>(
     reader: &mut R,
     mut follow: impl FnMut(&mut R) -> Result<IndexChange, E>,

@@ -126,10 +126,10 @@ impl Frame {
         self.generation
     }
 
-    /// A number that tells which source of this process filled the frame: the number of the
-    /// source's [`FramePool`]. 0 for a frame without a pool, such as a frame of a recording that
-    /// does not state its origin. Sources count from different beginnings and by different clocks,
-    /// so no value is made of two samples with different origins.
+    /// The number of the source of this process that filled the frame: that of the source's
+    /// [`FramePool`]. 0 for a frame without a pool, such as a frame of a recording that does not
+    /// state its origin. Sources count from different beginnings and by different clocks, so no
+    /// value is made of two samples with different origins.
     #[must_use]
     pub fn origin(&self) -> u64 {
         self.origin
@@ -150,7 +150,7 @@ impl Frame {
         self
     }
 
-    /// The same frame with the origin and label of `other`, whose objects were copied into it, and
+    /// The same frame with the origin and label of `other`, from which its objects were copied, and
     /// with the damaged names of the copied objects.
     #[must_use]
     pub fn of_origin(mut self, other: &Self) -> Self {

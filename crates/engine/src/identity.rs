@@ -30,7 +30,7 @@ pub enum Identity {
     Process {
         /// Process ID.
         id: u64,
-        /// The raw start time; 0 if the object does not tell it.
+        /// The raw start time; 0 if the object does not have it.
         start: u64,
     },
     /// A thread.
@@ -39,7 +39,7 @@ pub enum Identity {
         process: u64,
         /// Thread ID.
         id: u64,
-        /// The raw start time; 0 if the object does not tell it.
+        /// The raw start time; 0 if the object does not have it.
         start: u64,
     },
     /// An instance with a number of its own (`UniqueID`).

@@ -22,7 +22,7 @@ pub struct InstanceLabel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum InstanceRole {
-    /// Itself.
+    /// The instance stands for itself alone.
     Single,
     /// The sum or mean of other instances: `_Total`, and names such as `0,_Total` of a group of
     /// processors.
@@ -32,7 +32,7 @@ pub enum InstanceRole {
 }
 
 impl InstanceLabel {
-    /// The meaning of the instance, as far as its name tells.
+    /// The meaning of the instance, judged by its name.
     #[must_use]
     pub fn role(&self) -> InstanceRole {
         let of = self.parent.as_deref().unwrap_or(&self.name);

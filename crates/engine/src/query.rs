@@ -159,7 +159,7 @@ impl Query {
     /// recognised in every language that the source has, whichever is shown.
     ///
     /// # Errors
-    /// The source's error if it does not tell its catalogue or titles.
+    /// The source's error if it does not return its catalogue or titles.
     pub fn new(source: impl crate::Source + 'static) -> Result<Self, QueryError> {
         Self::of(SourceSet::new(source), None)
     }
@@ -167,7 +167,7 @@ impl Query {
     /// A query over several sources. Names are shown in `language` if a source has it.
     ///
     /// # Errors
-    /// The default source's error if it does not tell its catalogue or titles.
+    /// The default source's error if it does not return its catalogue or titles.
     pub fn over(sources: SourceSet, language: LanguageId) -> Result<Self, QueryError> {
         Self::of(sources, Some(language))
     }
@@ -476,7 +476,7 @@ impl Query {
     /// The state of the providers of a source. Source 0 is the default source.
     ///
     /// # Errors
-    /// If there is no such source, or if it does not tell the state of its providers
+    /// If there is no such source, or if it does not return the state of its providers
     /// ([`Source::providers`](crate::Source::providers)).
     pub fn providers(&mut self, source: usize) -> Result<Vec<ProviderStatus>, QueryError> {
         Ok(self.sources.slot_mut(source)?.lookup.source.providers(&Ask::nothing())?)

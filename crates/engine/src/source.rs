@@ -66,8 +66,8 @@ pub trait Source: Send {
     /// made of providers. Of the ask, only the deadline counts.
     ///
     /// # Errors
-    /// If the state of any provider cannot be told now, since a partial list would be taken for a
-    /// complete one. The error is [transient](SourceError::is_transient) if the answer is late.
+    /// If the state of any provider is not known now: a partial list would pass for a complete one.
+    /// The error is [transient](SourceError::is_transient) if the answer is late.
     fn providers(&mut self, ask: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
         let _ = ask;
         Ok(Vec::new())

@@ -335,8 +335,8 @@ impl TitleSet {
     }
 
     /// The title indexes of the names that resemble an unknown name most, the nearest first. An
-    /// index may be that of a counter, or of an object that does not exist; only the source can
-    /// tell.
+    /// index may be that of a counter, or of an object that does not exist; only the source knows
+    /// that.
     #[must_use]
     pub fn near(&self, name: &str) -> Vec<TitleIndex> {
         let all: Vec<_> = self.databases.iter().flat_map(|database| database.all()).collect();

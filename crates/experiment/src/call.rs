@@ -4,12 +4,12 @@
 //! event ([`wire`](crate::wire)) and never waits. An event for which the FIFO has no room is lost;
 //! the process counts it, and its next event carries the count.
 //!
-//! The FIFO is opened for reading too, so that the kernel never sends `SIGPIPE` when the experiment
-//! has ended. A call reads the clocks first and last, and the thread's next event carries the
-//! measured cost of the call, with whatever it depends on, such as the time since the previous
-//! call. Before each event the file at the descriptor is compared with the FIFO that was opened: a
-//! program that closes all its descriptors, as daemons do, may have another file at this number.
-//! The FIFO is opened anew then, at a number that is none of the standard streams'.
+//! The FIFO is opened for reading too, so that the kernel never sends `SIGPIPE` when the experiment has ended. A call
+//! reads the clocks first and last, and the thread's next event carries the measured cost of the call. This cost
+//! includes everything that a call depends on, such as the time since the previous call. Before each event the file
+//! at the descriptor is compared with the FIFO that was opened: a program that closes all its descriptors, as daemons
+//! do, may have another file at this number. Then the FIFO is opened again, at a number that is none of the standard
+//! streams'.
 
 use crate::EventKind;
 
@@ -106,7 +106,7 @@ mod linux {
         static PIPE: OnceLock<Option<CallPipe>> = OnceLock::new();
         PIPE.get_or_init(|| {
             let path = std::env::var_os(CALLS_VARIABLE)?;
-            // The environment of a program with more rights is its caller's.
+            // A program with more rights than its caller must not trust the environment, which the caller sets.
             let has_own_rights = geteuid() == getuid() && getegid() == getgid();
             has_own_rights.then(|| CallPipe::open(Path::new(&path)).ok()).flatten()
         })
@@ -119,8 +119,7 @@ mod linux {
     /// A thread that calls: its number, and the totals of its calls.
     #[derive(Clone, Copy)]
     struct Caller {
-        /// The process in which the thread's number was read: after a fork the number is another
-        /// one.
+        /// The process in which the thread's number was read. After a fork, the thread's number is a different one.
         process: u32,
         thread: u32,
         calls: CallTotals,
@@ -181,8 +180,8 @@ mod linux {
             })
         }
 
-        /// The pipe with a descriptor that is still the FIFO: this pipe, or the one opened again.
-        /// `None` if neither is.
+        /// The pipe with a descriptor that is still the FIFO: this pipe, or one that was opened again. `None` if no
+        /// such pipe can be opened.
         fn open_one(&self) -> Option<&Self> {
             let mut pipe = self;
             loop {
@@ -202,7 +201,8 @@ mod linux {
         }
 
         fn tell_of(&self, caller: &Cell<Caller>, kind: EventKind, name: &[u8]) {
-            // Read before the clocks: the time of a call in a signal handler lies within that of this one from here on.
+            // The totals are read before the clocks: from here on, the time of a call in a signal handler is a part
+            // of this call's time.
             let mut by = caller.get();
             let time = nanos_of(ClockId::Monotonic);
             let thread_time = nanos_of(ClockId::ThreadCPUTime);

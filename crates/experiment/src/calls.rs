@@ -128,11 +128,12 @@ pub struct Calls {
     gap: u64,
     /// The number that the next call of each count must have, by process, thread and count.
     counts: HashMap<(u32, u32, u64), u64>,
-    /// How many bytes may still be read after the source was closed. The limit lets the source end
+    /// The number of bytes that may still be read after the source was closed. The limit lets the source
+    /// end
     /// although the program goes on calling.
     rest: usize,
     /// The time at which the FIFO was last seen full; `None` once a later event was read, since
-    /// that event tells how many calls were lost.
+    /// that event reports how many calls were lost.
     full: Option<u64>,
 }
 
@@ -150,7 +151,7 @@ impl Calls {
         // For reading and writing: there is no end of file when the last process closes it.
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let fifo = rustix::fs::open(path, flags, Mode::empty())?;
-        // Where the user's pipes have used up their room, it stays smaller and more is lost.
+        // Where the user's pipes have used up their room, the FIFO stays smaller and more events are lost.
         let _ = rustix::pipe::fcntl_setpipe_size(&fifo, PIPE_BYTES);
         let size = rustix::pipe::fcntl_getpipe_size(&fifo)?;
         // An event lies in one page. The end of each page may be too short for the next one.
@@ -191,7 +192,7 @@ impl Calls {
             let Some((event, length)) = decoded else { return Ok(None) };
             self.unread.0 += length;
             self.missed += u64::from(event.lost);
-            // Another thread may tell what this one lost, and later than this event.
+            // Calls that this thread lost may be reported by another thread, and later than this event.
             let (count, key) =
                 (event.calls.count, (event.process, event.thread, event.calls.counter));
             if self.counts.len() >= MOST_COUNTS && !self.counts.contains_key(&key) {
@@ -200,10 +201,10 @@ impl Calls {
             }
             let next = self.counts.entry(key).or_insert(count);
             self.gap += u64::from(event.lost > 0 || count > *next);
-            // Calls in signal handlers have the numbers of the call around them, too.
+            // A call in a signal handler may have the same number as the call that it interrupts.
             *next = count.wrapping_add(1).max(*next);
             self.full = self.full.filter(|full| event.time <= *full);
-            // An empty one wakes the source.
+            // An event with an empty name only wakes the source.
             if event.name.is_empty() {
                 continue;
             }
@@ -230,13 +231,13 @@ impl Calls {
         }
     }
 
-    /// Reads the bytes that are in the FIFO; returns how many were read.
+    /// Reads the bytes that are in the FIFO; returns their number.
     fn fill(&mut self) -> io::Result<usize> {
         let (begin, end) = self.unread;
         // The beginning of an event that was cut by the end of the buffer.
         self.buffer.copy_within(begin..end, 0);
         self.unread = (0, end - begin);
-        // Seen before it has room again.
+        // A full FIFO is noticed before reading makes room in it.
         if rustix::io::ioctl_fionread(&*self.fifo).is_ok_and(|bytes| bytes >= self.full_bytes) {
             self.full = Some(crate::clock::now());
         }
@@ -262,7 +263,7 @@ impl EventSource for Calls {
             if let Some(event) = self.next()? {
                 return Ok(Some(event));
             }
-            // Read before the FIFO is: what is written before closing is in it.
+            // The flag is read before the FIFO, so that everything written before closing is in the FIFO.
             let is_closed = self.closed.load(Ordering::Acquire);
             let there = self.fill()?;
             if is_closed {

@@ -17,8 +17,8 @@ pub trait Delivery: Send {
     /// for which the delivery had no room.
     ///
     /// # Errors
-    /// Where the delivery cannot go on. It gets no more records, and the end of the experiment
-    /// names the error.
+    /// An error where the delivery cannot go on. The delivery gets no more records, and the end of
+    /// the experiment names the error.
     fn deliver(&mut self, batch: &RecordBatch<'_>, sections: &[Section]) -> io::Result<u64>;
 
     /// Takes the result of the experiment, after the last records.
@@ -66,8 +66,8 @@ pub struct JsonLines<W> {
 }
 
 impl<W: Write + Send> JsonLines<W> {
-    /// Writes lines to `out`, with times since the beginning of the experiment: the same in each of
-    /// its deliveries.
+    /// A delivery that writes lines to `out`. Times in them are seconds since the beginning of the
+    /// experiment, the same for all its deliveries.
     pub fn new(out: W) -> Self {
         Self { out, text: Vec::new(), known: Vec::new() }
     }
@@ -76,7 +76,7 @@ impl<W: Write + Send> JsonLines<W> {
     /// the `kind`s `source`, `record`, `section` and `end`.
     ///
     /// # Errors
-    /// Where the line cannot be written.
+    /// An error where the line cannot be written.
     pub fn line(&mut self, line: &Value) -> io::Result<()> {
         self.push(line)?;
         self.write()
@@ -124,7 +124,7 @@ impl<W: Write + Send> Delivery for JsonLines<W> {
                 "sensors": sensors,
             }))?;
         }
-        // Before the beginning there are events that waited in the pipe.
+        // Events that waited in the pipe may lie before the experiment's beginning.
         let seconds = |time: u64| (time as f64 - batch.begin as f64) / 1e9;
         for record in batch.records() {
             let readings = || names.iter().zip(&record.readings);

@@ -20,7 +20,7 @@ pub struct PerfEvent {
     pub process: u32,
     /// The number of the thread in which the event happened; 0 for an event without a thread.
     pub thread: u32,
-    /// Processor time that the thread had used at the event, in nanoseconds; `None` unless the
+    /// The processor time that the thread had used at the event, in nanoseconds; `None` unless the
     /// thread itself reported the event.
     pub thread_time: Option<u64>,
     /// The totals of the thread's calls before this event; `None` unless the thread itself reported
@@ -63,13 +63,13 @@ pub trait EventSource: Send {
     /// after the source was closed and has returned the events from before then.
     ///
     /// # Errors
-    /// Where the source fails. The caller does not wait for the source again.
+    /// An error where the source fails. The caller does not wait for the source again.
     fn wait(&mut self) -> std::io::Result<Option<PerfEvent>>;
 
     /// A function that closes the source.
     fn closer(&self) -> Closer;
 
-    /// The number of events that the source knows it missed. If they may have been starts or ends, the next event has
+    /// The number of events that the source knows it missed. If starts or ends may be among them, the next event has
     /// another [`gap`](PerfEvent::gap).
     fn missed(&self) -> u64;
 
@@ -114,7 +114,7 @@ impl Interval {
 }
 
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is behind the locks of this crate is whole at every moment.
+    // A panic leaves no half-made value behind: the values behind the locks of this crate are valid at every moment.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

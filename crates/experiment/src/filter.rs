@@ -1,6 +1,6 @@
-//! Filters: which events are recorded.
+//! Filters, which choose the events that are recorded.
 //!
-//! A filter is terms with `and` between them, each of which compares a field of the event:
+//! A filter is a list of terms with `and` between them. Each term compares a field of the event:
 //!
 //! | term | |
 //! |---|---|
@@ -11,8 +11,8 @@
 //! | `'Working Set' > 100000000` | the value of a sensor, in quotes |
 //! | `every 10` | each tenth of the events that the terms before the sample let through |
 //!
-//! `pid`, `tid`, `name`, `type` and `every` are decided before the sensors are read, so that an event that is
-//! left out costs no sample.
+//! The terms `pid`, `tid`, `name`, `type` and `every` are decided before the sensors are read, so
+//! that an event that they leave out costs no sample.
 
 use crate::EventKind;
 use crate::event::PerfEvent;
@@ -21,7 +21,7 @@ use perfhive_engine::measure::{Readings, SensorName};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Which events of a source are recorded.
+/// A filter, which chooses the events of a source that are recorded.
 ///
 /// ```
 /// use perfhive_experiment::EventFilter;
@@ -202,7 +202,7 @@ impl EventFilter {
     pub fn of_name(mut self, name: &str) -> Self {
         let name: Arc<str> = name.into();
         if self.rules.is_empty() {
-            // It lets through all events of this name, whatever a filter behind it says.
+            // The rule lets through all events of this name, whatever a later filter says.
             self.rules.push(Rule { name: None, kind: None, terms: Vec::new() });
         }
         for rule in &mut self.rules {

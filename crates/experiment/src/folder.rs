@@ -38,7 +38,7 @@ impl ExperimentFolder {
         let around = make_around()?;
         remove_abandoned(&around);
         let path = around.join(format!("{NAME}{}", std::process::id()));
-        // The longer of both names of sockets.
+        // The longer one of the two sockets' names.
         SocketAddr::from_pathname(path.join(MANAGE)).map_err(|error| {
             let what = format!("{error}; set XDG_RUNTIME_DIR to a folder with a shorter path");
             named(&path, &io::Error::new(error.kind(), what))
@@ -82,8 +82,8 @@ impl ExperimentFolder {
     /// The numbers of this user's processes with experiments under way, in ascending order.
     ///
     /// # Errors
-    /// Where no folder has experiments, and a folder around them cannot be read or another user could
-    /// enter it. A missing folder is not an error: it has no experiments.
+    /// Where no experiment was found and a folder around experiments cannot be read or can be
+    /// entered by another user. A missing folder is not an error: it has no experiments.
     pub fn running() -> io::Result<Vec<u32>> {
         let (mut entries, mut failed) = (Vec::new(), None);
         for around in arounds() {
@@ -93,7 +93,7 @@ impl ExperimentFolder {
                 Err(error) => failed = Some(error),
             }
         }
-        // A folder that another user has made takes away nothing of the others.
+        // A folder that another user has made does not hide the experiments in other folders.
         if let Some(error) = failed.filter(|_| entries.is_empty()) {
             return Err(error);
         }
@@ -160,7 +160,7 @@ fn named(path: &Path, error: &io::Error) -> io::Error {
 
 /// Whether the process of a folder has ended without removing it.
 fn is_abandoned(path: &Path) -> bool {
-    // Without the file the folder is being made.
+    // A folder without the file is just being made.
     let lock = File::open(path.join(LOCK));
     lock.is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockShared).is_ok())
 }

@@ -5,19 +5,19 @@
 //!
 //! | request | answer |
 //! |---|---|
-//! | `{"do": "list"}` | what the experiment is about, its bindings with their sensors and counts, names of calls |
+//! | `{"do": "list"}` | the experiment's description, its bindings with their sensors and counts, names of calls |
 //! | `{"do": "sensors"}` | the sensors that can be bound, by group; with `"text"` those with it in their names |
-//! | `{"do": "bind", "event": E, "sensors": [...]}`, with `"where"` for a filter | `{"note": N}`, what there is to know of it or `null` |
+//! | `{"do": "bind", "event": E, "sensors": [...]}`, with `"where"` for a filter | `{"note": N}`, a note for people or `null` |
 //! | `{"do": "start"}`, `"stop"`, with `"source"` for one | `{"bindings": N}` |
-//! | `{"do": "limit", "events": N}`, `null` for none, with `"source"`, with `"where"` for another filter (`"none"` for none), which without a source is not for intervals | `{"bindings": N}` |
+//! | `{"do": "limit", "events": N}`, `null` for no limit; with `"source"` for one; with `"where"` for another filter (`"none"` for no filter), which without a source is not for intervals | `{"bindings": N}` |
 //! | `{"do": "fetch"}` | the lines of [`JsonLines`] from now on, and `{"kind": "alive"}` each second |
 //!
-//! An answer `{"error": "...", "why": W}` says what was wrong: `missing` is something that is not there, `refused` a wrong
-//! request, and `failed` what the experiment could not do.
+//! An answer `{"error": "...", "why": W}` reports an error. W is `missing` where something named does not exist,
+//! `refused` for a wrong request, and `failed` for something that the experiment could not do.
 //!
-//! Neither side trusts the other: both are processes of one user or of root, which the kernel says; lines
-//! have a greatest length; each request and answer has a deadline as a whole; few connections are
-//! served at once. A client that reads too slowly loses its connection, and no records of others.
+//! Neither side trusts the other. Both must be processes of one user or of root, which the kernel confirms. Lines
+//! have a greatest length; each request and answer has a deadline as a whole; few connections are served at once. A
+//! client that reads too slowly loses its connection, but other clients lose no records.
 
 use crate::deliver::JsonLines;
 use crate::event::locked;
@@ -42,7 +42,7 @@ const LONGEST_REQUEST: usize = 64 << 10;
 const LONGEST_ANSWER: usize = 4 << 20;
 /// The time within which a whole request must be read, or a whole answer written.
 const DEADLINE: Duration = Duration::from_secs(5);
-/// How long the end of the experiment waits for clients that fetch its last records.
+/// How long the end of the experiment waits for clients that still fetch its last records.
 const LAST: Duration = Duration::from_secs(1);
 /// The number of connections that are served at once.
 const CONNECTIONS: usize = 8;
@@ -128,7 +128,7 @@ impl Drop for ExperimentManager {
         if woken.is_ok() {
             self.thread.take().map(JoinHandle::join);
         }
-        // The last records are on their way, if the experiment has ended before.
+        // If the experiment has ended before, its last records are still on their way.
         let until = Instant::now() + LAST;
         while self.served.fetching.load(Ordering::Acquire) > 0 && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(2));
@@ -142,7 +142,7 @@ fn accept(listener: &UnixListener, served: &Arc<Served>) {
             return;
         }
         let Ok(mut stream) = stream else {
-            // Out of descriptors, mostly: later there may be some.
+            // Mostly no descriptor is left; later there may be some.
             std::thread::sleep(Duration::from_millis(100));
             continue;
         };
@@ -193,7 +193,7 @@ fn serve(stream: &mut UnixStream, served: &Served) -> io::Result<()> {
     let mut lines = Lines::default();
     loop {
         let Some(line) = lines.next(stream, LONGEST_REQUEST, DEADLINE)? else { return Ok(()) };
-        // A manager that has given up was told that there was no answer.
+        // A manager that has given up has reported that there was no answer, so the request must have no effect.
         if is_gone(stream) {
             return Ok(());
         }
@@ -254,7 +254,7 @@ fn present<'a, D: Deserializer<'a>>(value: D) -> Result<Option<u64>, D::Error> {
     Option::deserialize(value)
 }
 
-/// What an answer says of the kind of an error.
+/// The word of an answer for each kind of error.
 const KINDS: [(&str, io::ErrorKind); 3] = [
     ("missing", io::ErrorKind::NotFound),
     ("refused", io::ErrorKind::InvalidInput),
@@ -406,12 +406,13 @@ impl Write for Queue {
 #[derive(Default)]
 struct Lines {
     read: Vec<u8>,
-    /// The part of it that has no end of line.
+    /// The number of bytes at the beginning of `read` that were searched and have no line end.
     searched: usize,
 }
 
 impl Lines {
-    /// The next line, without its end, within a time as a whole; `None` at the end.
+    /// The next line without its line end; `None` at the end of the connection. All of the line must come within
+    /// `patience`.
     fn next(
         &mut self,
         stream: &mut UnixStream,
@@ -499,7 +500,7 @@ impl ManagedExperiment {
         }
     }
 
-    /// Writes a request. A connection that was closed by then has an answer that says why.
+    /// Writes a request. A connection that was already closed has an answer with the reason.
     fn request(&mut self, request: &Value) -> io::Result<()> {
         match answer(&mut self.stream, request) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

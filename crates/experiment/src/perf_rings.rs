@@ -1,9 +1,9 @@
 //! Records of the kernel's perf events, of all processors, in the order of time.
 //!
-//! A perf event of a processor writes its records to a ring that it shares with this process. What belongs
-//! together is spread over rings, since threads move between processors, so the rings are merged: before
-//! a round the time is taken, then all rings are read, and what is older than that time is in order. A record
-//! that must come before another one was in its ring when the other one was made.
+//! A perf event of a processor writes its records to a ring that it shares with this process. Records that belong
+//! together are spread over several rings, since threads move between processors, so the rings are merged. Before
+//! each round the time is taken, then all rings are read. Records from before that time are then complete and in
+//! order: a record that must come before another one was in its ring when the other one was made.
 #![allow(unsafe_code, reason = "perf-event2 lends its descriptors as numbers")]
 
 mod tears;
@@ -31,7 +31,7 @@ const LEAST: usize = 16;
 const PROBE_BYTES: usize = 384 << 10;
 /// The greatest size in bytes of one probe's ring: 8,192 events.
 const MOST_BYTES: usize = 256 << 10;
-/// The size in bytes of a ring that tells of threads: more than 1,000 of them.
+/// The size in bytes of a ring that reports threads; it has room for more than 1,000.
 const THREAD_BYTES: usize = 64 << 10;
 /// The free space in bytes at or below which a ring may have lost a record.
 const FULL: usize = 128;
@@ -42,7 +42,7 @@ const RECORD_BYTES: usize = 40;
 
 const PROCESSORS: &str = "/sys/devices/system/cpu/online";
 
-/// What a record tells, in the order in which those of the same time are handed out.
+/// What a record reports. Of records of one time, those of earlier variants are returned first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum PerfTold {
     /// A thread was made. The first one of a process has the process's number.
@@ -65,7 +65,7 @@ pub(crate) struct PerfRecord {
     pub(crate) thread: u32,
 }
 
-/// A place in a program file, as the kernel wants it.
+/// A probed place in a program file, in the form that the kernel takes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PerfPlace<'a> {
     /// The number of the kernel's event source of probes.
@@ -86,11 +86,11 @@ pub(crate) struct PerfRings {
     processors: Vec<usize>,
     /// The size of a probe's ring in bytes.
     probe_bytes: usize,
-    /// The records that wait, the latest first.
+    /// The records that were read and not yet returned, the latest first.
     waiting: Vec<PerfRecord>,
-    /// Records before this time are in order.
+    /// The time before which the waiting records are complete and in order.
     until: u64,
-    /// Records from this time on are not wanted.
+    /// The time at which the rings were closed, from which on records are not returned; `u64::MAX` before.
     end: u64,
     epoll: OwnedFd,
     closed: Arc<AtomicBool>,
@@ -101,21 +101,21 @@ pub(crate) struct PerfRings {
 
 struct Ring {
     sampler: Sampler,
-    /// The number of the ring's probe; `None` for a ring that tells of threads.
+    /// The number of the ring's probe; `None` for a ring that reports threads.
     probe: Option<usize>,
     /// Whether the kernel counts its lost records (since Linux 6.0).
     counts_lost: bool,
-    /// The number of lost records, as far as the ring's own records tell it.
+    /// The number of lost records that the ring's own records have reported.
     lost: u64,
     /// The time of the last record that was read.
     last: u64,
-    /// Its room in bytes, and how much was read since it was last seen empty.
+    /// The ring's size in bytes, and the number of bytes read since it was last seen empty.
     room: usize,
     read: usize,
 }
 
 impl PerfRings {
-    /// No rings yet. Those of so many probes may be added.
+    /// A value without rings, to which rings of at most `probes` probes may be added.
     pub(crate) fn new(probes: usize) -> io::Result<Self> {
         let failed = |kind, why: &str| io::Error::new(kind, format!("{PROCESSORS}: {why}"));
         let text = std::fs::read_to_string(PROCESSORS)
@@ -142,8 +142,8 @@ impl PerfRings {
         })
     }
 
-    /// Adds rings that tell of the threads that a process and the processes it starts make, and of the ends of
-    /// threads. Of a process that has several threads by now, it is about what the first one makes.
+    /// Adds rings that report the threads that a process, and the processes that it starts, make, and the ends of
+    /// threads. If the process already has several threads, only what its first thread makes is reported.
     pub(crate) fn add_threads(&mut self, process: u32) -> io::Result<()> {
         let mut builder = Builder::new(Software::DUMMY);
         builder.observe_pid(process.cast_signed()).inherit(true).task(true);
@@ -151,7 +151,7 @@ impl PerfRings {
         self.add(&mut builder, None)
     }
 
-    /// Adds rings that tell when a place is met, in all processes.
+    /// Adds rings that report each time that a process, of all processes, meets a place.
     pub(crate) fn add_probe(&mut self, probe: usize, place: PerfPlace<'_>) -> io::Result<()> {
         let mut builder = Builder::new(Software::DUMMY);
         let attributes = builder.attrs_mut();
@@ -167,7 +167,7 @@ impl PerfRings {
 
     fn add(&mut self, builder: &mut Builder<'_>, probe: Option<usize>) -> io::Result<()> {
         builder.sample(SampleFlag::TID | SampleFlag::TIME).clockid(Clock::MONOTONIC);
-        // Each record wakes.
+        // Each record wakes the waiting thread.
         builder.wakeup_watermark(1).enabled(true).read_format(ReadFormat::LOST);
         let size = if probe.is_some() { self.probe_bytes } else { THREAD_BYTES };
         for processor in &self.processors {
@@ -196,8 +196,8 @@ impl PerfRings {
         Ok(())
     }
 
-    /// The next record, for which it waits; `None` once the rings were closed and what they had by then was
-    /// handed out.
+    /// Waits for the next record and returns it; `None` once the rings were closed and all their earlier records were
+    /// returned.
     pub(crate) fn next(&mut self) -> io::Result<Option<PerfRecord>> {
         loop {
             let complete = self.until.min(self.end);
@@ -217,7 +217,7 @@ impl PerfRings {
         }
     }
 
-    /// Reads all rings once; returns whether it read all that was there.
+    /// Reads all rings once; returns whether all rings were read until they were empty.
     fn drain(&mut self) -> bool {
         self.until = clock::now();
         let room = MOST_WAITING.saturating_sub(self.waiting.len());
@@ -253,7 +253,7 @@ impl PerfRings {
         for event in events.iter().take(count) {
             let flags = event.flags;
             let place = usize::try_from(event.data.u64()).unwrap_or(usize::MAX);
-            // The last process that it tells of has ended: the ring would wake for ever.
+            // The last process that the ring reports has ended, and the ring would wake this thread for ever.
             let ended = flags.intersects(EventFlags::HUP | EventFlags::ERR);
             if let Some(ring) = self.rings.get(place).filter(|_| ended) {
                 epoll::delete(&self.epoll, borrowed(&ring.sampler))?;
@@ -262,7 +262,7 @@ impl PerfRings {
         Ok(())
     }
 
-    /// Adds the lost records of which no record tells, since none came after them.
+    /// Adds the lost records that no record has reported, because none came after them.
     fn ask_for_lost(&mut self) {
         for ring in self.rings.iter_mut().filter(|ring| ring.counts_lost) {
             let counted = ring.sampler.read_full().ok().and_then(|read| read.lost()).unwrap_or(0);
@@ -271,17 +271,17 @@ impl PerfRings {
         }
     }
 
-    /// How many records the kernel had no room for, as far as it has told by now.
+    /// The number of records known so far for which the kernel had no room.
     pub(crate) fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// The [`gap`](crate::PerfEvent::gap) of the record that was handed out last, which has this time.
+    /// The [`gap`](crate::PerfEvent::gap) of the record that was returned last; `time` is its time.
     pub(crate) fn gap(&mut self, time: u64) -> u64 {
         self.tears.gap(time)
     }
 
-    /// As the [`closer`](crate::EventSource::closer) of an event source.
+    /// A function that closes the rings, as an event source's [`closer`](crate::EventSource::closer) does.
     pub(crate) fn closer(&self) -> Closer {
         let (closed, woken) = (Arc::clone(&self.closed), Arc::clone(&self.woken));
         Box::new(move || {
@@ -292,14 +292,14 @@ impl PerfRings {
 }
 
 impl Ring {
-    /// Reads up to `most` records; returns how many there were, how many were lost, and from when to when some may have
-    /// been.
+    /// Reads up to `most` records. Returns their number, the number of lost records, and the span of time in which
+    /// records may have been lost.
     fn drain(&mut self, most: usize, out: &mut Vec<PerfRecord>) -> (usize, u64, Option<Span>) {
         let (mut count, mut lost, mut torn, mut lost_behind) = (0, 0, None, None);
         while count < most {
             let Some(record) = self.sampler.next_record() else { break };
             count += 1;
-            // Where the ring begins anew, a record is in two parts.
+            // A record that reaches over the end of the ring is in two parts.
             let mut bytes = [0; RECORD_BYTES];
             let length = record.len();
             self.read += HEADER + length;
@@ -320,7 +320,7 @@ impl Ring {
             }
         }
         self.lost += lost;
-        // The kernel tells of a loss only with the next record of the same processor.
+        // The kernel reports a loss only with the next record of the same processor.
         if self.read + FULL >= self.room {
             lost_behind.get_or_insert(self.last);
         }
@@ -329,7 +329,7 @@ impl Ring {
     }
 }
 
-/// What bytes of the kernel tell.
+/// The contents of a record's bytes: a record, the number of lost records, or anything else.
 #[derive(Debug, PartialEq, Eq)]
 enum Told {
     Record(PerfRecord),
@@ -338,8 +338,8 @@ enum Told {
 }
 
 impl Told {
-    /// Reads a record (`linux/perf_event.h`) without its header, by the kind and flags in that and the probe of
-    /// its ring.
+    /// Reads the bytes of a record (`linux/perf_event.h`) behind its header, by the kind and flags in the header and
+    /// the probe of the record's ring.
     fn read((kind, flags): (u32, u16), probe: Option<usize>, bytes: &[u8]) -> Self {
         const NAME: u32 = 3;
         const BY_EXEC: u16 = 1 << 13;
@@ -361,7 +361,7 @@ impl Told {
         match (kind, probe) {
             (LOST, _) => Self::Lost(number8(8)),
             (FORK, None) => Self::Record(task(PerfTold::Fork)),
-            // Behind the name, of some length, are process, thread and time.
+            // The name has a variable length; behind it are process, thread and time.
             (NAME, None) if flags & BY_EXEC != 0 => Self::Record(PerfRecord {
                 time: number8(bytes.len().saturating_sub(8)),
                 told: PerfTold::Exec,
@@ -385,7 +385,7 @@ fn borrowed(sampler: &Sampler) -> BorrowedFd<'_> {
     unsafe { BorrowedFd::borrow_raw(sampler.as_raw_fd()) }
 }
 
-/// The numbers of a list such as `0-3,8`, of up to 65,536 processors.
+/// The numbers in a list such as `0-3,8`, up to 65,535; `None` where the list is damaged.
 fn processors(text: &str) -> Option<Vec<usize>> {
     let mut all = Vec::new();
     for part in text.split(',') {

@@ -1,4 +1,5 @@
-//! In the place of [`perf_rings`](self) on processors for which the library of perf events has no constants.
+//! Replaces [`perf_rings`](self) on processors for which the library of perf events has no
+//! constants.
 
 use crate::event::Closer;
 use std::convert::Infallible;
@@ -30,7 +31,7 @@ pub(crate) struct PerfPlace<'a> {
     pub(crate) at_return: bool,
 }
 
-/// Rings, of which there are none.
+/// Rings that cannot be made on this processor.
 pub(crate) struct PerfRings(Infallible);
 
 impl PerfRings {

@@ -1,9 +1,10 @@
 //! Probes in unmodified programs, as events.
 //!
-//! The kernel puts a breakpoint at a place of a file (uprobe) into each process that has the file in its memory,
-//! and writes a record when one is met. Its perf events of probes do not follow a process to its threads and
-//! children: a child would have to place the probe anew, and cannot be made where it may not. So the events are of
-//! all processes, and those of others are left out here, by what the kernel tells of forks.
+//! The kernel puts a breakpoint at a place of a file (uprobe) into each process that has the file in its memory, and
+//! writes a record each time that a process meets the breakpoint. Its perf events of probes do not follow a process
+//! to its threads and children: a child would have to place the probe again, and cannot be made where it may not. So
+//! the perf events are for all processes. Records of other processes are left out here, by the forks that the kernel
+//! reports.
 
 mod elf;
 
@@ -31,7 +32,7 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// The beginning of a function, by the name that it has in the symbols of a program or library file: a point.
+    /// A point at the beginning of a function, given by its name in the symbols of a program or library file.
     ///
     /// # Errors
     /// `NotFound` where there is no such file or function; `InvalidData` where the file is no program.
@@ -39,7 +40,7 @@ impl Probe {
         Self::new(file, symbol, elf::functions(file, symbol)?)
     }
 
-    /// A USDT probe, which the authors of a program placed (`sys/sdt.h`): a point.
+    /// A point at a USDT probe, which the authors of a program placed (`sys/sdt.h`).
     ///
     /// # Errors
     /// `NotFound` where there is no such file or probe; `InvalidData` where the file is no program.
@@ -93,11 +94,12 @@ pub struct Probes {
     probes: Vec<(Arc<str>, EventKind)>,
     rings: PerfRings,
     process: u32,
-    /// Whether its hits are events yet.
+    /// Whether the process's hits are events; `false` until it becomes another program, with
+    /// [`after_exec`](Self::after_exec).
     is_program: bool,
-    /// The number of threads of each process that it has started.
+    /// The number of threads of each process that the watched process has started.
     children: HashMap<u32, u32>,
-    /// Hits of unknown processes.
+    /// The number of hits by unknown processes, after records were lost.
     unknown: u64,
 }
 
@@ -106,14 +108,14 @@ const NOT_PERMITTED: &str = "the kernel lets only root (CAP_SYS_ADMIN) place pro
                              the program as its user: -- sudo -u USER PROGRAM, with the program's path in the event";
 
 impl Probes {
-    /// Events of a process that has only its first thread yet. They begin at once.
+    /// The events of a process that has only its first thread so far. They begin at once.
     ///
-    /// Other processes with the same file in their memory meet the probes, too, which costs them time; they are no
-    /// events.
+    /// Other processes with the same file in their memory meet the probes, too, which costs them time. Their hits are
+    /// no events.
     ///
     /// # Errors
-    /// `PermissionDenied` without `CAP_SYS_ADMIN`; `Unsupported` where the kernel has no uprobes; where it
-    /// cannot place a probe, or no descriptor or memory for events is left.
+    /// `PermissionDenied` without `CAP_SYS_ADMIN`; `Unsupported` where the kernel has no uprobes; others where the
+    /// kernel cannot place a probe, or no descriptor or memory for events is left.
     pub fn watch(process: u32, probes: &[Probe]) -> io::Result<Self> {
         Self::with(process, probes, true)
     }
@@ -144,7 +146,7 @@ impl Probes {
         Ok(Self { name, probes, rings, process, is_program: true, children, unknown: 0 })
     }
 
-    /// Events of the probes that a running process meets, in all its threads, including threads
+    /// The events of the probes that a running process meets, in all its threads, including threads
     /// that it makes later. Probes that the process's children meet are no events.
     ///
     /// # Errors
@@ -211,7 +213,7 @@ impl EventSource for Probes {
                 PerfTold::Hit(_) if !self.is_program => {}
                 PerfTold::Hit(probe) => {
                     if process != self.process && !self.children.contains_key(&process) {
-                        // It may be a child, of which the kernel could not tell.
+                        // The process may be a child with a lost record.
                         self.unknown += u64::from(self.rings.lost() > 0);
                         continue;
                     }

@@ -1,7 +1,7 @@
 //! Processes that start and end, as events.
 //!
-//! The kernel tells each `execve` and exit through its process connector, a netlink socket, where it permits
-//! that: mostly to root, in the first namespaces. Its messages (`linux/connector.h`, `linux/cn_proc.h`), in the
+//! The kernel reports each `execve` and exit through its process connector, a netlink socket, where it permits that:
+//! mostly to root, in the first namespaces. Its messages (`linux/connector.h`, `linux/cn_proc.h`) are in the
 //! machine's byte order, behind a header of 16 bytes (`nlmsghdr`):
 //!
 //! | at | bytes | what |
@@ -13,7 +13,7 @@
 //! | 52 | 4 | thread, or the error of an answer |
 //! | 56 | 4 | process |
 //!
-//! Otherwise /proc is listed at an interval, which misses every process that lives shorter.
+//! Otherwise /proc is listed at an interval, which misses every process that lives shorter than the interval.
 
 use crate::EventKind;
 use crate::clock;
@@ -30,15 +30,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// The most events that wait, and processes of these names that are followed.
+/// The most events that wait, and the most processes with an awaited end.
 const MOST: usize = 1 << 16;
 /// The longest name that the kernel keeps of a process.
 const LONGEST_NAME: usize = 15;
-/// In how many lists the name of a new process is read, since a shell makes it before it is a program.
+/// The number of lists in which the name of a new process is read: a shell makes the process before it becomes a
+/// program.
 const LOOKS: u8 = 5;
 /// The size of the socket's receive buffer, in bytes.
 const ROOM: usize = 8 << 20;
-/// How long the kernel may take to say that it will tell.
+/// How long the kernel may take to answer the request for its reports.
 const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// The event source of processes that start or end. A process counts as started when it becomes a
@@ -51,7 +52,7 @@ pub struct Processes {
     alive: AliveProcesses,
     events: VecDeque<PerfEvent>,
     missed: u64,
-    /// The times at which the kernel had no room for messages.
+    /// The [`gap`](PerfEvent::gap) of the next event. It grows where messages of the kernel were lost.
     gaps: u64,
     closed: Arc<AtomicBool>,
     woken: Arc<OwnedFd>,
@@ -62,7 +63,7 @@ pub struct Processes {
 #[derive(Clone, Debug, Default)]
 pub struct AliveProcesses(Arc<Mutex<HashMap<u32, Arc<str>>>>);
 
-/// What is wanted of the processes of a name.
+/// Which events of the processes of one name are wanted.
 #[derive(Clone, Copy, Debug, Default)]
 struct Wish {
     start: bool,
@@ -74,25 +75,25 @@ struct Wish {
 enum From {
     /// From the kernel: the number of the next message of each processor.
     Kernel { socket: OwnedFd, next: HashMap<u32, u32> },
-    /// From lists of /proc at this interval: the processes of the last one, and those among them
-    /// whose name may change by an `execve`, with the number of lists in which it is read again.
+    /// From lists of /proc at this interval: the processes of the last list, and those that may still change their
+    /// name by an `execve`, with the number of lists in which the name is read again.
     Lists { every: Duration, known: HashSet<u32>, young: Vec<(u32, u8)> },
 }
 
 impl Processes {
-    /// Events of processes with these names: whether starts or ends. The kernel tells them where it
-    /// permits that; otherwise /proc is listed `every` so much time.
+    /// The events of processes with these names: of each name the starts (`Start`), the ends (`End`) or both
+    /// (`Point`). The kernel reports them where it permits that; otherwise /proc is listed once in `every`.
     ///
     /// Names are those that the kernel keeps: the program's file name, cut to 15 bytes, unless the process
     /// changes it before the event is read.
     ///
     /// # Errors
-    /// Where there is no /proc either, or no descriptor is left.
+    /// Where the kernel reports nothing and there is no /proc, or no descriptor is left.
     pub fn watch(names: &[(&str, EventKind)], every: Duration) -> io::Result<Self> {
         Self::watch_by(kernel, names, every)
     }
 
-    /// As [`watch`](Self::watch), with what the kernel tells through the socket that a function opens.
+    /// As [`watch`](Self::watch), with the function that opens the kernel's socket.
     fn watch_by(
         kernel: impl FnOnce() -> Option<OwnedFd>,
         names: &[(&str, EventKind)],
@@ -117,7 +118,7 @@ impl Processes {
         self.alive.clone()
     }
 
-    /// With the ends of another source's processes, too, in the place of which it comes.
+    /// The same source, which also reports the ends of the processes of another source that it replaces.
     #[must_use]
     pub fn following(mut self, alive: AliveProcesses) -> Self {
         self.alive = alive;
@@ -158,7 +159,7 @@ impl Processes {
         })
     }
 
-    /// The interval at which /proc is listed; `None` where the kernel tells every start and end.
+    /// The interval at which /proc is listed; `None` where the kernel reports every start and end.
     #[must_use]
     pub fn every(&self) -> Option<Duration> {
         match &self.from {
@@ -167,7 +168,7 @@ impl Processes {
         }
     }
 
-    /// Takes what the kernel has told, or what a list has that the one before had not.
+    /// Adds the events that the kernel has reported, or those that a new list of /proc shows.
     fn gather(&mut self) -> io::Result<()> {
         if let From::Lists { known, young, .. } = &mut self.from {
             let now = listed()?;
@@ -193,7 +194,7 @@ impl Processes {
             {
                 Ok(length) => length,
                 Err(Errno::AGAIN) => return Ok(()),
-                // The kernel had no room. The numbers of the next messages tell for how many.
+                // The kernel had no room. The numbers of the next messages show how many were lost.
                 Err(Errno::NOBUFS) => {
                     self.gaps += 1;
                     continue;
@@ -208,11 +209,11 @@ impl Processes {
             }
             let expected = next.insert(told.processor, told.number.wrapping_add(1));
             let gap = expected.map_or(0, |expected| told.number.wrapping_sub(expected));
-            // A negative one is that of a message in another order.
+            // A message in another order makes a negative gap.
             let gap = i32::try_from(gap).map_or(0, |gap| u64::from(gap.unsigned_abs()));
             (self.missed, self.gaps) = (self.missed + gap, self.gaps + gap);
             match told.kind {
-                // One that was reaped already has no name any more.
+                // A process that was already reaped has no name any more.
                 EXEC if self.started(told.process, told.time).is_none() => self.missed += 1,
                 EXIT if told.process == told.thread => self.ended(told.process, told.time),
                 _ => {}
@@ -221,7 +222,8 @@ impl Processes {
         Ok(())
     }
 
-    /// Notes a start, if one of the names is the process's; `None` where it has none any more.
+    /// Adds the start of a process if its name is one of the names. Returns whether it is; `None` where the process
+    /// is gone.
     fn started(&mut self, process: u32, time: u64) -> Option<bool> {
         let mut buffer = [0; 32];
         let name = name_of(process, &mut buffer)?;
@@ -260,7 +262,7 @@ impl EventSource for Processes {
 
     fn wait(&mut self) -> io::Result<Option<PerfEvent>> {
         loop {
-            // Names are read as early as possible: before the events that wait are handed out.
+            // Names are read as early as possible, before waiting events are returned.
             let is_closed = self.closed.load(Ordering::Acquire);
             if matches!(self.from, From::Kernel { .. }) || is_closed {
                 self.gather()?;
@@ -320,7 +322,7 @@ struct Told {
     kind: u32,
     processor: u32,
     time: u64,
-    /// The error, of an answer.
+    /// The thread; of an answer the error, 0 for none.
     thread: u32,
     process: u32,
 }
@@ -340,13 +342,13 @@ impl Told {
     }
 }
 
-/// A socket to which the kernel tells of processes; `None` where it does not.
+/// A socket to which the kernel reports processes; `None` where it does not.
 fn kernel() -> Option<OwnedFd> {
     let flags = SocketFlags::CLOEXEC;
     let socket =
         rustix::net::socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, Some(CONNECTOR));
     let socket = socket.ok()?;
-    // As much as root, or anyone, may have.
+    // The forced size is for root; other users get as much as they may have.
     if rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, ROOM).is_err() {
         let _ = rustix::net::sockopt::set_socket_recv_buffer_size(&socket, ROOM);
     }
@@ -379,7 +381,7 @@ fn kernel() -> Option<OwnedFd> {
     }
 }
 
-/// The name of a process, without allocating.
+/// Reads the name of a process without allocating; `None` where the process is gone.
 fn name_of(process: u32, buffer: &mut [u8; 32]) -> Option<&str> {
     let mut path = [0u8; 32];
     let mut rest = &mut path[..];
@@ -391,7 +393,7 @@ fn name_of(process: u32, buffer: &mut [u8; 32]) -> Option<&str> {
     std::str::from_utf8(name.strip_suffix(b"\n").unwrap_or(name)).ok()
 }
 
-/// The processes of /proc.
+/// The IDs of the processes in /proc.
 fn listed() -> io::Result<HashSet<u32>> {
     let entries = std::fs::read_dir("/proc")?;
     Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())

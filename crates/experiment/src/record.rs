@@ -6,16 +6,17 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// One sensor of the records of a binding.
+/// A sensor of a binding's records; each record has a reading of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecordColumn {
     /// The sensor, with its instance.
     pub name: SensorName,
-    /// The unit of its values, as in
+    /// The unit of the sensor's values, as in
     /// [`SensorSlot::unit`](perfhive_engine::measure::SensorSlot::unit).
     pub unit: Arc<str>,
-    /// How many units of the raw value are a second; `None` if the raw value does not count time.
+    /// The number of units of the raw value in a second; `None` if the raw value does not count
+    /// time.
     pub raw_per_second: Option<u64>,
 }
 
@@ -23,8 +24,8 @@ pub struct RecordColumn {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct RecordedReading {
-    /// The value; `None` if there is none. A rate or share is that since the binding's event
-    /// before.
+    /// The value; `None` if there is none. A rate or share is calculated over the time since the
+    /// binding's previous event.
     pub value: Option<f64>,
     /// The raw value from which the value is calculated; `None` if there is none.
     pub raw: Option<u64>,
@@ -36,7 +37,7 @@ pub struct RecordedReading {
 pub struct EventRecord {
     /// The event.
     pub event: PerfEvent,
-    /// When the event source returned the event, on the clock of [`PerfEvent::time`].
+    /// The time at which the event source returned the event, on the clock of [`PerfEvent::time`].
     pub taken: u64,
     /// How long the sample took.
     pub sample: Duration,
@@ -57,7 +58,7 @@ impl EventRecord {
     }
 }
 
-/// What a record has beside its readings.
+/// The parts of a record beside its readings and the time of its completion.
 #[derive(Clone, Debug)]
 pub(crate) struct RecordHead {
     pub(crate) event: PerfEvent,
@@ -127,7 +128,7 @@ impl<'a> RecordBatch<'a> {
     }
 }
 
-/// One half of the memory: the other one is with the delivery.
+/// One half of a binding's memory for records.
 #[derive(Debug, Default)]
 pub(crate) struct Half {
     heads: Vec<RecordHead>,
@@ -144,7 +145,7 @@ impl Half {
         }
     }
 
-    /// A copy of those records for which there is a true.
+    /// A copy of the records for which `choice` is `true`; `width` is the number of sensors.
     pub(crate) fn chosen(&self, choice: &[bool], width: usize) -> Self {
         let mut chosen = Self::default();
         for (number, head) in self.heads.iter().enumerate() {
@@ -158,7 +159,7 @@ impl Half {
         chosen
     }
 
-    /// Makes room for as many records again.
+    /// Removes all records; the memory stays allocated.
     pub(crate) fn clear(&mut self) {
         self.heads.clear();
         self.done.clear();
@@ -170,18 +171,18 @@ impl Half {
 /// delivered. Both are allocated at the beginning.
 #[derive(Debug)]
 pub(crate) struct RecordStore {
-    /// The half, and the number of records that found no room.
+    /// The half that is being filled, and the number of records that found no room.
     filling: Mutex<(Half, u64)>,
     capacity: usize,
     width: usize,
 }
 
-/// What came of a record.
+/// The result of keeping a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kept {
-    /// It is kept.
+    /// The record is kept.
     Stored,
-    /// It is kept, and the half is half full: time to deliver.
+    /// The record is kept, and the half is now half full: it is time to deliver.
     HalfFull,
     /// There was no room.
     Lost,
@@ -193,7 +194,8 @@ impl RecordStore {
         (Self { filling: Mutex::new((half(), 0)), capacity, width }, half())
     }
 
-    /// Keeps a record, without allocating. The time at which it is complete is read last.
+    /// Keeps a record without allocating. Returns the result, and the time at which the record was
+    /// complete, which is read last.
     pub(crate) fn keep(&self, head: &RecordHead, readings: &Readings) -> (Kept, u64) {
         let mut filling = locked(&self.filling);
         let (half, lost) = &mut *filling;
@@ -219,7 +221,7 @@ impl RecordStore {
         (if is_half { Kept::HalfFull } else { Kept::Stored }, done)
     }
 
-    /// Exchanges the half that was filled for an empty one.
+    /// Exchanges the half that was filled for `empty`.
     pub(crate) fn exchange(&self, empty: &mut Half) {
         empty.clear();
         std::mem::swap(&mut locked(&self.filling).0, empty);

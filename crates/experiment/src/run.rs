@@ -17,7 +17,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How many records of a binding wait for delivery, unless the builder says otherwise.
+/// The number of records of a binding that may wait for delivery, unless the builder says
+/// otherwise.
 const CAPACITY: usize = 16_384;
 
 /// A running experiment.
@@ -53,20 +54,22 @@ pub struct Experiment {
 #[derive(Clone)]
 pub struct ExperimentHandle(Arc<Shared>);
 
-/// What the thread that delivers leaves.
+/// The result of the thread that delivers.
 #[derive(Default)]
 struct DeliveryOutcome {
     summary: ExperimentSummary,
-    /// Why a delivery ended, and the records since: some of the first ones may have got there.
+    /// The reason why a delivery ended, and the number of records since then. Some of the first of
+    /// these may have arrived.
     failures: Vec<(String, u64)>,
     deliveries: Vec<Box<dyn Delivery>>,
-    /// Deliveries that were added later. They may fail.
+    /// The deliveries that were added later. Their errors do not fail the experiment.
     guests: Vec<Box<dyn Delivery>>,
 }
 
 /// The parts of an experiment before it starts.
 pub struct ExperimentBuilder {
-    /// Now, on the clock of events: times in deliveries count from here.
+    /// The time at which the builder was made, on the clock of events. Times in deliveries count
+    /// from here.
     begin: u64,
     deliveries: Vec<Box<dyn Delivery>>,
     capacity: usize,
@@ -96,7 +99,7 @@ pub struct BindingCounts {
     pub limit: Option<u64>,
     /// The sensors that are read at each event.
     pub columns: Vec<RecordColumn>,
-    /// Why the binding ended before the experiment; `None` if it did not.
+    /// The reason why the binding ended before the experiment; `None` if it did not.
     pub failure: Option<String>,
 }
 
@@ -114,14 +117,15 @@ pub struct ExperimentEnd {
     pub failures: Vec<String>,
 }
 
-/// A binding, as its threads share it.
+/// The state of a binding, which its threads share.
 struct Bound {
     source: Arc<str>,
     interval: Option<Duration>,
     columns: Vec<RecordColumn>,
     store: RecordStore,
     closer: Mutex<Closer>,
-    /// The event source with which the binding goes on once its own is closed.
+    /// The event source with which the binding goes on once its present one is closed; `None` to
+    /// end.
     next: Mutex<Option<Box<dyn EventSource>>>,
     halves: Mutex<Halves>,
     events: AtomicU64,
@@ -129,18 +133,18 @@ struct Bound {
     skipped: AtomicU64,
     undelivered: AtomicU64,
     busy: AtomicU64,
-    /// Events that the filter left out before they had a record, and after.
+    /// The numbers of events that the filter left out before they had a record, and afterwards.
     filtered: AtomicU64,
     filtered_late: AtomicU64,
     filter: Mutex<Option<BoundFilter>>,
-    /// How often the filter was changed.
+    /// The number of times that the filter was changed.
     filters: AtomicU64,
     stopped: AtomicBool,
     limit: AtomicU64,
     failure: Mutex<Option<String>>,
 }
 
-/// What bindings and delivery share.
+/// The state that bindings and delivery share.
 struct Shared {
     bound: Mutex<Vec<Delivered>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -153,21 +157,21 @@ struct Shared {
     woken: Condvar,
 }
 
-/// A binding with the half of its memory that the delivery has.
+/// A binding, with the half of its memory that is with the delivery.
 struct Delivered {
     bound: Arc<Bound>,
     empty: Half,
     sections: Sections,
 }
 
-/// What is wanted of the delivery.
+/// What the delivery is asked to do.
 #[derive(Default)]
 struct Wanted {
-    /// A binding's memory is half full.
+    /// Whether a binding's memory is half full, so that records are delivered now.
     now: bool,
-    /// The experiment takes no more bindings.
+    /// Whether the experiment takes no more bindings.
     closed: bool,
-    /// The experiment is over.
+    /// Whether the experiment is over.
     end: bool,
 }
 
@@ -261,8 +265,8 @@ impl Experiment {
         self.handle.bindings()
     }
 
-    /// Ends the experiment: closes the event sources, waits for the events that they have, and for
-    /// the last delivery.
+    /// Ends the experiment: closes the event sources, waits for the events that they still have and
+    /// for the last delivery, and returns the result.
     #[must_use]
     pub fn end(mut self) -> ExperimentEnd {
         let DeliveryOutcome { summary, failures, mut deliveries, mut guests } = self.finish();
@@ -285,7 +289,7 @@ impl Experiment {
 
     fn finish(&mut self) -> DeliveryOutcome {
         let shared = &self.handle.0;
-        // From now on nothing is bound.
+        // From now on no event source is bound.
         let threads = {
             let bound = locked(&shared.bound);
             locked(&shared.wanted).closed = true;
@@ -465,7 +469,7 @@ impl ExperimentHandle {
     }
 }
 
-/// The sensors of a context, each of which has one reading.
+/// The sensors of a context; an error where one of them has not exactly one reading.
 fn columns_of(context: &MeasurementContext) -> Result<Vec<RecordColumn>, MeasureError> {
     let mut columns = Vec::new();
     for reading in context.values()?.iter() {
@@ -485,7 +489,7 @@ fn columns_of(context: &MeasurementContext) -> Result<Vec<RecordColumn>, Measure
 }
 
 impl Bound {
-    /// Takes a record at each event, until there are no more.
+    /// Takes a record at each event, until the event source and those that replace it have no more.
     fn work(
         &self,
         mut source: Box<dyn EventSource>,
@@ -493,11 +497,13 @@ impl Bound {
         shared: &Shared,
     ) -> Result<(), String> {
         let mut readings = Readings::new();
-        // What earlier event sources of the binding missed, and the time of the last event that they told.
+        // The number of events that earlier event sources of the binding missed, the time of their
+        // last event, and that of the last event.
         let (mut missed, mut told, mut last) = (0, 0, 0);
         let mut gaps = Gaps::default();
         loop {
-            // Ready before the event, so that the sample is taken at once. Where all data sources
+            // The context is prepared before the event, so that the sample is taken at once. Where
+            // all data sources
             // fail, the event has no values, and the next one may.
             let mut is_ready = context.prepare().is_ok();
             let event = source.wait();
@@ -510,7 +516,7 @@ impl Bound {
                 (source, told) = (next, last);
                 continue;
             };
-            // Both sources were open for a moment.
+            // Both event sources were open for a moment, so the event may have come twice.
             if event.time <= told {
                 continue;
             }
@@ -522,11 +528,12 @@ impl Bound {
                 gaps.leave_out(&event);
                 continue;
             }
-            // Not locked while it is measured: the delivery looks at the filter, too.
+            // The filter is not locked while the event is measured: the delivery uses it, too.
             let wanted = locked(&self.filter).as_mut().map(|filter| filter.wants(&event));
             if let Some(wanted @ (Choice::NotNow | Choice::Never)) = wanted {
                 self.filtered.fetch_add(1, Ordering::Relaxed);
-                // Where it never is, the other halves of its sections are left out, too.
+                // Events that are never recorded leave no gap: the other halves of their sections
+                // are left out, too.
                 if wanted == Choice::NotNow {
                     gaps.leave_out(&event);
                 }

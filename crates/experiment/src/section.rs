@@ -1,6 +1,7 @@
-//! Sections: what lies between a start and its end.
+//! Sections: the parts of a program's run between a start and its end.
 //!
-//! Between a start and an end with different [`gap`](PerfEvent::gap)s there may have been others, so they make no section.
+//! Between a start and an end with different [`gap`](PerfEvent::gap)s there may have been other starts and ends, so
+//! the two make no section.
 
 use crate::EventKind;
 use crate::event::PerfEvent;
@@ -9,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The number of threads whose sections are followed, and of open sections of each.
+/// The most threads with sections that are followed, and the most open sections of each.
 const MOST_THREADS: usize = 4096;
 const MOST_OPEN: usize = 256;
 
@@ -23,7 +24,7 @@ pub struct Section {
     pub process: u32,
     /// The number of the thread on which the section ran.
     pub thread: u32,
-    /// When the section started, in nanoseconds of the clock of events.
+    /// The time at which the section started, in nanoseconds of the clock of events.
     pub start: u64,
     /// The time from the start to the end, including the calls in the section;
     /// [`corrected`](Self::corrected) subtracts these.
@@ -31,8 +32,8 @@ pub struct Section {
     /// The processor time that the thread used in the section; `None` unless the thread itself
     /// reported it.
     pub thread_time: Option<Duration>,
-    /// The calls in the section: its own start, and those of the recorded events in it
-    /// on its thread. An event that the thread did not tell itself is no call.
+    /// The number of calls in the section: its own start, and those of the recorded events in it on its thread. An
+    /// event that the thread did not report itself is no call.
     pub calls: u64,
     /// The time that the thread's calls in the section took, as the thread itself measured it,
     /// including calls that are not recorded. Zero if the thread reported no calls. `None` if start
@@ -41,10 +42,10 @@ pub struct Section {
     /// The processor time that the thread used in these calls; `None` in the same cases as
     /// `call_time`.
     pub call_thread_time: Option<Duration>,
-    /// How much the raw value of each sensor grew from the sample at the start to the one at the end.
-    /// It is negative where a gauge shrank that shows its raw value, such as memory that the section freed. `None`
-    /// without two values, and where another raw value shrank: a counter was begun anew. Both samples are late by the
-    /// [delay](EventRecord::delay) of their record.
+    /// How much the raw value of each sensor grew from the sample at the start to the sample at the end. Both samples
+    /// are late by the [delay](EventRecord::delay) of their record. Negative for a gauge that shows its raw value and
+    /// shrank, such as memory that the section freed. `None` without two raw values, and where another raw value
+    /// shrank, because its counter was begun anew.
     pub growth: Vec<Option<i64>>,
 }
 
@@ -81,7 +82,7 @@ pub(crate) struct Sections {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Halves {
     names: Vec<Arc<str>>,
-    /// Until when there were others, on the clock of events.
+    /// The time until which the names in `before` were valid, on the clock of events.
     until: u64,
     before: Vec<Arc<str>>,
 }
@@ -91,7 +92,7 @@ impl Halves {
         Self { names, ..Self::default() }
     }
 
-    /// Those from now on.
+    /// Sets the names from now on.
     pub(crate) fn change(&mut self, names: Vec<Arc<str>>) {
         self.before = std::mem::replace(&mut self.names, names);
         self.until = crate::clock::now();
@@ -108,7 +109,7 @@ impl Sections {
     pub(crate) fn add(&mut self, record: &EventRecord) -> Option<Section> {
         let event = &record.event;
         let key = (event.process, event.thread);
-        // Events that the thread did not tell itself are no calls of it.
+        // An event that the thread did not report itself is none of its calls.
         let calls = u64::from(event.thread_time.is_some());
         if let Some(open) = self.threads.get_mut(&key).filter(|_| event.kind != EventKind::Point) {
             let before = open.len();
@@ -131,7 +132,7 @@ impl Sections {
                 let room = self.threads.len() < MOST_THREADS || self.threads.contains_key(&key);
                 let open = room.then(|| self.threads.entry(key).or_default());
                 match open.filter(|open| open.len() < MOST_OPEN) {
-                    // Its own write comes after its time and lies within.
+                    // The start's own call goes on after the time of the event, and so lies within the section.
                     Some(open) => open.push(OpenSection { start: record.clone(), calls }),
                     None => self.unmatched += 1,
                 }
@@ -147,7 +148,7 @@ impl Sections {
                     self.count_call(key, calls);
                     return None;
                 };
-                // Sections in it without an end, which never came or was lost.
+                // Sections inside this one have no end; it never came or was lost.
                 self.unmatched += (open.len() - place - 1) as u64;
                 open.truncate(place + 1);
                 let section = open.pop()?;
@@ -166,15 +167,14 @@ impl Sections {
         }
     }
 
-    /// The number of starts without an end and ends without a start, those that are open now among
-    /// them.
+    /// The number of starts without an end and ends without a start, including the sections that are open now.
     pub(crate) fn unmatched(&self) -> u64 {
         let open: usize = self.threads.values().map(Vec::len).sum();
         self.unmatched + open as u64
     }
 }
 
-/// How much a raw value grew.
+/// How much a raw value grew; `None` where a value is missing or a counter shrank.
 fn growth(start: &RecordedReading, end: &RecordedReading) -> Option<i64> {
     let grown = i64::try_from(i128::from(end.raw?) - i128::from(start.raw?)).ok()?;
     // The value of a counter is made of two samples, and there is none where it shrank.
@@ -182,7 +182,8 @@ fn growth(start: &RecordedReading, end: &RecordedReading) -> Option<i64> {
     (grown >= 0 || is_gauge(start) && is_gauge(end)).then_some(grown)
 }
 
-/// What the calls between two events of a thread took: time, and processor time.
+/// The time and the processor time that the calls between two events of a thread took, in nanoseconds; `None` if the
+/// two are counted apart.
 fn call_times(start: &PerfEvent, end: &PerfEvent) -> Option<(u64, u64)> {
     match (start.calls, end.calls) {
         (None, None) => Some((0, 0)),

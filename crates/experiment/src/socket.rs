@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 const CONNECTING: Duration = Duration::from_secs(5);
 /// The most bytes of lines that wait for the receiver.
 const WAITING: usize = 16 << 20;
-/// How long the end waits for the receiver.
+/// How long the end of the experiment waits for the receiver.
 const LAST: Duration = Duration::from_secs(1);
 
 /// A connection to a receiver.
@@ -44,7 +44,7 @@ impl Connection {
         }
         #[cfg(unix)]
         if let Some(path) = address.strip_prefix("unix:") {
-            // A process that accepts nothing holds nothing up.
+            // A process that does not accept connections causes no delay.
             #[cfg(target_os = "linux")]
             return crate::manage::connect(std::path::Path::new(path)).map(Self::Unix);
             #[cfg(not(target_os = "linux"))]
@@ -80,14 +80,15 @@ impl Connection {
 
 /// Sends JSON lines to a socket on which another program listens.
 ///
-/// A receiver that hangs, is too slow or goes away holds nothing up: what 16 MiB of waiting lines have no
-/// room for is counted as lost.
+/// A receiver that hangs, is too slow or goes away delays nothing. Records for which 16 MiB of
+/// waiting lines leave no room are counted as lost.
 pub struct SocketLines {
     address: String,
     lines: JsonLines<Vec<u8>>,
-    /// Lines with the number of records in them.
+    /// The channel to the thread that sends; an item is lines and the number of records in them.
+    /// `None` once closed.
     sender: Option<SyncSender<(Vec<u8>, u64)>>,
-    /// Bytes and records that wait.
+    /// The numbers of bytes and of records that wait.
     waiting: Arc<AtomicUsize>,
     records: Arc<AtomicU64>,
     connection: Connection,
@@ -98,7 +99,7 @@ impl SocketLines {
     /// Connects to `unix:PATH` or `tcp:127.0.0.1:PORT`.
     ///
     /// # Errors
-    /// Another address, or one that nothing listens at.
+    /// An address of another form, or one at which no program listens.
     pub fn connect(address: &str) -> io::Result<Self> {
         let connection = Connection::open(address)?;
         let mut writing = connection.try_clone()?;
@@ -125,10 +126,10 @@ impl SocketLines {
         })
     }
 
-    /// Sends a line of the caller's, as [`JsonLines::line`] writes one.
+    /// Sends a line that the caller made, as [`JsonLines::line`] does.
     ///
     /// # Errors
-    /// Where it finds no room.
+    /// Where there is no room for the line.
     pub fn line(&mut self, line: &Value) -> io::Result<()> {
         self.lines.line(line)?;
         match self.send(0) {
@@ -137,7 +138,8 @@ impl SocketLines {
         }
     }
 
-    /// Hands the lines that were written to the thread that sends; `false` where there is no room.
+    /// Passes the lines written so far to the thread that sends; `false` where there is no room for
+    /// them.
     fn send(&mut self, records: u64) -> bool {
         let lines = self.lines.take();
         let length = lines.len();
@@ -153,7 +155,8 @@ impl SocketLines {
         is_sent
     }
 
-    /// Waits until all is sent, and closes the connection.
+    /// Waits until all lines are sent, at most [`LAST`], and closes the connection. Missing records
+    /// are an error.
     fn close(&mut self) -> io::Result<()> {
         self.sender = None;
         let Some(thread) = self.thread.take() else { return Ok(()) };
@@ -179,7 +182,7 @@ impl Delivery for SocketLines {
         if self.send(batch.len() as u64) {
             return Ok(0);
         }
-        // The sensors of a source may be among what was lost.
+        // The line with a source's sensors may be among the lost lines.
         self.lines.forget();
         Ok(batch.len() as u64)
     }

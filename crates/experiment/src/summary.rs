@@ -1,4 +1,4 @@
-//! Figures of the records by event name.
+//! The figures of an experiment's records, by event name.
 
 use crate::record::{EventRecord, RecordBatch, RecordColumn};
 use crate::section::Section;
@@ -8,7 +8,7 @@ use sketches_ddsketch::{Config, DDSketch};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The number of events by name that are summarised: points, starts, ends and sections. What is beyond is counted.
+/// The most summaries: of points, starts, ends and sections of each name. Events beyond them are only counted.
 const MOST_EVENTS: usize = 4 * MOST_EVENT_NAMES;
 
 /// Count, mean, percentiles and bounds of many numbers.
@@ -43,7 +43,7 @@ impl SummaryFigures {
         }
     }
 
-    /// How many numbers were added.
+    /// The number of numbers that were added.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.sketch.count() as u64
@@ -62,8 +62,8 @@ impl SummaryFigures {
         (count > 0).then(|| self.sum() / count as f64)
     }
 
-    /// The smallest of the numbers at or below which this share of them lies (nearest rank): 0.5 is
-    /// the median. `None` if no number was added.
+    /// The quantile (nearest rank): the smallest number at or below which lies at least the given share of all
+    /// numbers. 0.5 is the median. `None` if no number was added.
     #[must_use]
     pub fn quantile(&self, share: f64) -> Option<f64> {
         let (low, high) = self.min().zip(self.max())?;
@@ -100,14 +100,14 @@ pub struct EventSummary {
     pub kind: Option<EventKind>,
     /// The number of events, or of sections.
     pub count: u64,
-    /// Seconds: of events the time from the event to the end of its sample, of sections their
-    /// duration without the calls in them.
+    /// In seconds: of events the time from the event to the end of its sample, of sections their duration without the
+    /// calls in them.
     pub time: SummaryFigures,
-    /// Seconds that the sample took; of sections, the processor time of their thread without the calls
-    /// in them.
+    /// In seconds: of events the time that the sample took, of sections the processor time of their thread without
+    /// the calls in them.
     pub part: SummaryFigures,
-    /// The sensors, with their values; of sections how much the raw values grew, in seconds where
-    /// they count time.
+    /// The sensors with the figures of their values. For sections these are the growths of the raw values, in seconds
+    /// where the raw values count time.
     pub sensors: Vec<(RecordColumn, SummaryFigures)>,
 }
 
@@ -121,9 +121,9 @@ pub struct ExperimentSummary {
     pub unmatched: u64,
     /// The number of events that have no figures because there were too many names.
     pub unnamed: u64,
-    /// The calls of the thread that called most, and what they cost it.
+    /// The number and the cost of the calls of the thread that called most.
     pub calls: CallTotals,
-    /// Seconds between the event source's handing out an event and its complete record.
+    /// The seconds from when the event source returned an event until its record was complete.
     pub overhead: SummaryFigures,
 }
 
@@ -192,8 +192,8 @@ impl ExperimentSummary {
 }
 
 impl CallTotals {
-    /// The mean processor time of a call; `None` without calls. Unlike their time it has no waiting for a processor
-    /// in it.
+    /// The mean processor time of a call; `None` without calls. Unlike the time of a call, it does not include
+    /// waiting for a processor.
     #[must_use]
     pub fn mean(&self) -> Option<Duration> {
         Some(Duration::from_nanos(self.thread_time.checked_div(self.count)?))

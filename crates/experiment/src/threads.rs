@@ -13,11 +13,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The event source of threads that start or end: the threads of a process except its first one.
-/// Where the kernel reports threads, those of the processes that it starts are included.
+/// The event source of threads that start or end: the threads of a process except its first one. Where the kernel
+/// reports threads, those of the processes that the process starts are included.
 ///
-/// The events are called `thread`. A start and its end are in the thread that they are about, so
-/// that its life is a section.
+/// The events have the name `thread`. A start and its end are events of the thread that starts and ends, so that its
+/// life is a section.
 pub struct Threads {
     name: Arc<str>,
     /// The name of the events.
@@ -44,9 +44,9 @@ struct Lists {
 }
 
 impl Threads {
-    /// Events of the threads of a process, which has only its first one yet: whether starts (`Start`), ends or
-    /// both (`Point`). The kernel tells them where it permits that (perf events); otherwise /proc is listed
-    /// `every` so much time.
+    /// The events of a process's threads: starts (`Start`), ends (`End`) or both (`Point`). The process must have
+    /// only its first thread so far. The kernel reports threads where it permits that (perf events); otherwise /proc
+    /// is listed once in `every`.
     ///
     /// # Errors
     /// Where there is no such process, or no descriptor is left.
@@ -59,7 +59,7 @@ impl Threads {
         Self::watch_by(open, process, kind, every)
     }
 
-    /// As [`watch`](Self::watch), with the rings that a function opens.
+    /// As [`watch`](Self::watch), with the function that opens the rings.
     fn watch_by(
         open: impl FnOnce() -> io::Result<PerfRings>,
         process: u32,
@@ -79,7 +79,7 @@ impl Threads {
         self
     }
 
-    /// As [`watch`](Self::watch), from lists of /proc alone, of a process that may have several threads.
+    /// As [`watch`](Self::watch), from lists of /proc alone. The process may have several threads.
     ///
     /// # Errors
     /// As [`watch`](Self::watch).
@@ -100,7 +100,7 @@ impl Threads {
         Self { name: "thread".into(), event: "thread".into(), start, end, from }
     }
 
-    /// The interval at which /proc is listed; `None` where the kernel tells every start and end.
+    /// The interval at which /proc is listed; `None` where the kernel reports every start and end.
     #[must_use]
     pub fn every(&self) -> Option<Duration> {
         match &self.from {
@@ -186,7 +186,7 @@ impl Lists {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
-            // Of a process that has ended there are none.
+            // A process that has ended has no threads.
             let now = listed(self.process).unwrap_or_default();
             let time = clock::now();
             let before = std::mem::replace(&mut self.known, now);
@@ -201,7 +201,7 @@ impl Lists {
     }
 }
 
-/// The threads of a process.
+/// The IDs of the threads of a process; an error where there is no such process.
 fn listed(process: u32) -> io::Result<HashSet<u32>> {
     let entries = std::fs::read_dir(format!("/proc/{process}/task"))?;
     Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())

@@ -24,11 +24,11 @@ pub struct ThresholdCrossing {
 }
 
 impl ThresholdCrossing {
-    /// Events of the one sensor of a context, read `every` so much time: when its value is `above` this or
-    /// equal to it, and then when it is less than `below`, which is at most `above`.
+    /// The events of a context's one sensor, which is read once in `every`: a start when its value
+    /// is `above` or more, and an end when it is then less than `below`, which is at most `above`.
     ///
     /// # Errors
-    /// A context without exactly one reading; limits that are no numbers or the wrong way round.
+    /// A context without exactly one reading; limits that are not finite or the wrong way round.
     pub fn new(
         name: &str,
         context: MeasurementContext,
@@ -78,7 +78,7 @@ impl EventSource for ThresholdCrossing {
             if self.interval.wait()?.is_none() {
                 return Ok(None);
             }
-            // Without a value nothing has changed.
+            // A missing value changes nothing.
             let Some(value) = self.value()? else { continue };
             let kind = match self.is_above {
                 false if value >= self.above => EventKind::Start,

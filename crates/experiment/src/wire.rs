@@ -1,12 +1,12 @@
 //! The form of an event on its way from the program to the experiment.
 //!
-//! One event is one write to a FIFO. A write of up to `PIPE_BUF` bytes (at least 512) is whole or not at
-//! all, so that events of several threads and processes never mix. Numbers are in the machine's byte
-//! order:
+//! One event is one write to a FIFO. A write of up to `PIPE_BUF` bytes (at least 512) is done as a
+//! whole or not at all, so that events of several threads and processes never mix. Numbers are in
+//! the machine's byte order:
 //!
 //! | at | bytes | what |
 //! |---|---|---|
-//! | 0 | 2 | length of all of it |
+//! | 0 | 2 | length of the event with its name |
 //! | 2 | 1 | version: 2 |
 //! | 3 | 1 | kind: 0 a point, 1 a start, 2 an end |
 //! | 4 | 4 | number of events that the process could not write since the last one that it wrote |
@@ -15,21 +15,21 @@
 //! | 16 | 8 | `CLOCK_MONOTONIC` in ns |
 //! | 24 | 8 | `CLOCK_THREAD_CPUTIME_ID` in ns |
 //! | 32 | 8 | number of calls of this thread before this one |
-//! | 40 | 8 | ns that they took, from the clock read first in a call to the one read last |
-//! | 48 | 8 | ns of the thread's processor time in them |
-//! | 56 | 8 | a number that is another one for each count of a thread's calls: the address of the count |
-//! | 64 | 0 to 96 | the name, in UTF-8; bytes that are none are read as U+FFFD |
+//! | 40 | 8 | ns that these calls took, each from its first reading of the clock to its last |
+//! | 48 | 8 | ns of the thread's processor time in these calls |
+//! | 56 | 8 | a number that distinguishes the counts of a thread's calls: the address of the count |
+//! | 64 | 0 to 96 | the name, in UTF-8; other bytes are read as U+FFFD |
 //!
-//! A call knows what it has cost only when its event is written, so the next one tells.
-//! `include/perfhive_experiment.h` writes the same.
+//! The cost of a call is known only after its event was written, so the next event carries it.
+//! `include/perfhive_experiment.h` writes events of the same form.
 
 use crate::{CallTotals, EventKind};
 
-/// Length of an event without its name.
+/// The length of an event without its name, in bytes.
 pub(crate) const HEAD: usize = 64;
 /// The length of the longest name, in bytes. Longer names are cut off.
 pub(crate) const LONGEST_NAME: usize = 96;
-/// Length of the longest event.
+/// The length of the longest event, in bytes.
 pub(crate) const LONGEST: usize = HEAD + LONGEST_NAME;
 /// The version of this form.
 const VERSION: u8 = 2;
@@ -127,7 +127,7 @@ pub(crate) fn nanos(time: rustix::time::Timespec) -> u64 {
     time.tv_sec.unsigned_abs().wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec.unsigned_abs())
 }
 
-/// The error of bytes that are no event.
+/// The error where bytes are not an event.
 #[cfg(any(feature = "runner", test))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoEvent;

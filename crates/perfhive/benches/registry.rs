@@ -52,7 +52,7 @@ mod windows {
     /// The number of different calls in a round.
     const ACTS: usize = 5;
     const ROUNDS: usize = 2001;
-    /// The number of rounds of one process whose library is loaded and unloaded by each call: each
+    /// The number of rounds of one process in which each call loads and unloads the library: each
     /// load takes one of Wine's 1088 TLS indexes for good, as the library's threads have variables
     /// with destructors. Several processes therefore run in sequence.
     const LOADING: usize = 161;

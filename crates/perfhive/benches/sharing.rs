@@ -49,8 +49,8 @@ mod linux {
         of_rank(values, 0.5)
     }
 
-    /// Calls `work` at regular times until the end, and returns how long each
-    /// call took. Times that were missed are left out, not caught up.
+    /// Calls `work` at regular times until the end, and returns the duration of each call. Times
+    /// that were missed are left out, not caught up.
     fn at_times(
         first: Instant,
         period: Duration,
@@ -72,7 +72,7 @@ mod linux {
         took
     }
 
-    /// What the consumers of Process got in one round.
+    /// The results of the consumers of Process in one round.
     struct Consumed {
         collections: f64,
         samples: f64,
@@ -288,12 +288,12 @@ mod linux {
     /// The results of a round next to the program.
     #[derive(Default)]
     struct Disturbed {
-        /// How much the program calculated in all; `pace` is how much in each second of
+        /// The amount that the program calculated in all; `pace` is the amount in each second of
         /// processor time.
         done: f64,
         pace: f64,
         took: Vec<f64>,
-        /// How often a consumer got data that it had not had before.
+        /// The number of times that a consumer got data that it had not had before.
         different: f64,
         processor: f64,
     }

@@ -104,8 +104,8 @@ fn enable_registration(_: &str) -> std::io::Result<bool> {
     Ok(false)
 }
 
-/// Removes the account of a provider that is no longer registered, or whose registration changed.
-/// Returns whether there was an account.
+/// Removes the account of a provider that is no longer registered, or that has another registration
+/// now. Returns whether there was an account.
 ///
 /// # Errors
 /// Where the account cannot be removed.

@@ -27,7 +27,7 @@
 //!
 //! | to | use |
 //! |---|---|
-//! | read counters by their paths, as PDH does | [`Query`], whose [`Reading`]s have a value or [the reason](NoValue) why there is none |
+//! | read counters by their paths, as PDH does | [`Query`]; each of its [`Reading`]s has a value or [the reason](NoValue) why there is none |
 //! | find the processes that use most | [`Query::top`], [`Reading::process_id`], [`Reading::role`] |
 //! | read categories and counters as .NET does | [`Category`], [`PerformanceCounter`] |
 //! | measure a section of a program | [`measure`]: [`MeasurementContext::section`](measure::MeasurementContext::section) |

@@ -1,17 +1,17 @@
 //! perfmon's binary logs (`.blg`), as PDH writes them.
 //!
-//! The layout is known from the bytes of real logs, of Windows Vista and 8. A log is an event
-//! trace: buffers of one size, each with events of 8-byte alignment. A record of the log is cut
-//! into parts of at most 8,000 bytes, an event each. What is read:
+//! The layout was found out from the bytes of real logs, written by Windows Vista and Windows 8. A log is
+//! an event trace: buffers of one size, each with events aligned to 8 bytes. A record of the log is cut
+//! into parts of at most 8,000 bytes; each part is an event. These events are read:
 //!
 //! | event | record |
 //! |---|---|
-//! | 0x20 | the catalogue: what was to be recorded, an entry for each sub-record of a sample |
-//! | 0x22 | a sample: sub-records |
-//! | 0x24 | titles: the machine's name, then index and name by turns |
+//! | 0x20 | the catalogue: the counters that were to be recorded, one entry for each sub-record of a sample |
+//! | 0x22 | a sample, which consists of sub-records |
+//! | 0x24 | titles: the machine's name, then alternately an index and a name |
 //!
-//! A sub-record of kind 0x0503 is a data block with one object, 0x0103 a counter, 0x0203 several
-//! instances of a counter; the latter become blocks, too ([`counters`]).
+//! A sub-record of kind 0x0503 is a data block with one object, one of kind 0x0103 is a counter, and one of
+//! kind 0x0203 is several instances of a counter. Both kinds of counters are made into blocks, too ([`counters`]).
 
 mod catalogue;
 mod counters;
@@ -40,37 +40,37 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Bytes of the header of a buffer.
+/// The length of a buffer's header in bytes.
 const BUFFER_HEADER: usize = 0x48;
-/// The kind of the buffer at the beginning.
+/// The kind of the first buffer of a log, which describes the trace.
 const FILE_HEADER: u16 = 4;
-/// Kinds of events.
+/// The kinds of events.
 const CATALOGUE: u8 = 0x20;
 const SAMPLE: u8 = 0x22;
 const TITLES: u8 = 0x24;
-/// Bytes of the head of a record or sub-record: `BL`, its kind, its length with the head.
+/// The length in bytes of the head of a record or sub-record: `BL`, its kind, and its length with the head.
 const HEAD: usize = 8;
-/// The kind of a record with a sample, and of its sub-records.
+/// The kind of a record with a sample, and the kinds of its sub-records.
 const OF_SAMPLE: u16 = 0x0003;
 const OF_BLOCK: u16 = 0x0503;
 const OF_COUNTER: u16 = 0x0103;
 const OF_COUNTERS: u16 = 0x0203;
 
-/// Faults that are kept of a log; more are counted.
+/// The most faults of a log that are kept; further ones are only counted.
 const MOST_FAULTS: usize = 64;
 
-/// The longest record of a sample that is put together.
+/// The most bytes of a record that is built from its parts.
 const LONGEST_RECORD: usize = 128 << 20;
 
-/// The farthest that a zone is from UTC, and the most by which an event that tells a zone is older than
-/// its buffer.
+/// The largest difference between a time zone and UTC, and the longest time from an event that shows the zone
+/// to the writing of its buffer. Both are in steps of 100 ns.
 const MOST_BIAS: i64 = 14 * 3600 * FileTime::PER_SECOND;
 const MOST_REST: u64 = 60 * FileTime::PER_SECOND as u64;
 
-/// The most places in a log that are remembered for seeking.
+/// The most [marks](Mark) of a log that are kept for seeking.
 const MOST_MARKS: usize = 4096;
 
-/// Whether a file begins as a log does.
+/// Whether a path is a file that begins as a log does; `false` where it cannot be read.
 pub(crate) fn is_log(path: &Path) -> bool {
     let mut first = [0; BUFFER_HEADER];
     let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
@@ -79,7 +79,7 @@ pub(crate) fn is_log(path: &Path) -> bool {
         && begins_log(&first)
 }
 
-/// Whether a log begins with this buffer.
+/// Whether these bytes begin as the first buffer of a log does.
 fn begins_log(buffer: &[u8]) -> bool {
     let size = u32_at(buffer, 0).unwrap_or(0);
     size.is_power_of_two()
@@ -88,48 +88,48 @@ fn begins_log(buffer: &[u8]) -> bool {
         && !buffer.starts_with(b"P\0E\0R\0F\0")
 }
 
-/// The samples of a log, which is read buffer by buffer: a file of any size takes constant memory.
+/// The samples of a log. It is read buffer by buffer, so a file of any size takes constant memory.
 pub(crate) struct BinaryLog<R> {
     name: String,
     events: Events<R>,
     record: Record,
-    /// What each sub-record of a sample holds.
+    /// The catalogue: for each sub-record of a sample, in the same order, the counters that it has.
     entries: Vec<Entry>,
     names: MadeUpNames,
     counters: Counters,
-    /// The machine's names at the time, in English, and those that were made up.
+    /// The titles of the log, in English, and the made-up titles.
     titles: TitleList,
-    /// What was recorded and is not read.
+    /// What is wrong with the log, and the parts of it that are not read.
     faults: Vec<Fault>,
-    /// Faults beyond those that are kept.
+    /// The number of faults beyond [`MOST_FAULTS`].
     more_faults: usize,
-    /// Whether the log is read for the first time, which tells its faults.
+    /// Whether the log is read for the first time. Only then faults are added.
     is_first: bool,
-    /// The number of the sample that was read last.
+    /// The number of the sample that was read last, from 1; 0 before the first.
     number: u64,
     machine: String,
     perf_freq: i64,
     objects: Vec<CatalogueObject>,
     span: Span,
     marks: Vec<Mark>,
-    /// Samples from one mark to the next.
+    /// The number of samples from one mark to the next.
     stride: u64,
-    /// A sample that was read while a time was looked for.
+    /// The sample that a seek found; it is the next one to return.
     found: Option<Sample>,
 }
 
-/// Where a sample begins.
+/// A remembered sample: where it begins, its number from 1, and its time.
 #[derive(Clone, Copy)]
 struct Mark {
     place: Place,
     number: u64,
     time: FileTime,
-    /// The latest time up to the next mark: the clock may have been set back.
+    /// The latest time of the samples before the next mark: where the clock was set back, later than the last one's.
     latest: FileTime,
 }
 
 impl BinaryLog<BufReader<File>> {
-    /// Opens a log and reads it once. Names that logs before made up keep their indexes.
+    /// Opens a log and reads it once. Names that earlier logs made up (`before`) keep their indexes.
     ///
     /// # Errors
     /// [`SourceErrorKind::Malformed`] where no sample can be read.
@@ -141,7 +141,7 @@ impl BinaryLog<BufReader<File>> {
 }
 
 impl<R: Read + Seek> BinaryLog<R> {
-    /// Reads a log; `name` is that of the file, for messages.
+    /// Reads a log once; `name` is the file's name for messages, `before` has the names that earlier logs made up.
     pub(crate) fn of(name: &str, input: R, before: &MadeUpNames) -> Result<Self, SourceError> {
         let failed = |cause| SourceError::new(SourceErrorKind::Unavailable, name, cause);
         let mut log = Self {
@@ -173,12 +173,13 @@ impl<R: Read + Seek> BinaryLog<R> {
         SourceError::new(SourceErrorKind::Unavailable, &self.name, cause)
     }
 
-    /// Reads titles and the catalogue, which may stand behind the samples that need them.
+    /// Reads the titles and the catalogue, which may stand behind the samples that need them, and finds out the
+    /// difference between local time and UTC.
     fn read_about(&mut self, before: &MadeUpNames) -> Result<(), SourceError> {
         let (mut titles, mut catalogue) = (Vec::new(), Vec::new());
         let mut bias: Option<i64> = None;
         while let Some(event) = self.events.next().map_err(|cause| self.failed(cause))? {
-            // The last event of a buffer is of nearly the time at which the buffer was written, or of one sample earlier.
+            // The last event of a buffer is about as old as the writing of the buffer, or one sample older.
             if let Some(lag) = self.events.lag(&event) {
                 let zone = whole_quarters(lag);
                 if zone.abs() <= MOST_BIAS && lag.abs_diff(zone) <= MOST_REST {
@@ -207,7 +208,7 @@ impl<R: Read + Seek> BinaryLog<R> {
         Ok(())
     }
 
-    /// Reads all samples for what the log holds, and for its faults.
+    /// Reads all samples to find the log's machine, objects, span, marks and faults.
     fn read_once(&mut self) -> Result<(), SourceError> {
         self.rewind(None)?;
         let mut seen: HashMap<TitleIndex, Vec<u8>> = HashMap::new();
@@ -262,7 +263,7 @@ impl<R: Read + Seek> BinaryLog<R> {
         self.rewind(None)
     }
 
-    /// Remembers where a sample begins, and fewer of those before once they are many.
+    /// Remembers a mark. Beyond [`MOST_MARKS`], every second mark is dropped.
     fn mark(&mut self, mark: Mark) {
         if let Some(last) = self.marks.last_mut() {
             last.latest = last.latest.max(mark.time);
@@ -281,7 +282,7 @@ impl<R: Read + Seek> BinaryLog<R> {
         }
     }
 
-    /// Goes to a mark, or to the beginning.
+    /// Goes to a mark, or with `None` to the beginning of the log.
     fn rewind(&mut self, mark: Option<Mark>) -> Result<(), SourceError> {
         self.found = None;
         self.record = Record::default();
@@ -290,7 +291,7 @@ impl<R: Read + Seek> BinaryLog<R> {
         self.events.go(place).map_err(|cause| self.failed(cause))
     }
 
-    /// Reads the next sample, with the place where it begins.
+    /// Reads the next sample with its mark; `None` behind the last sample.
     fn read(&mut self) -> Result<Option<(Mark, Sample)>, SourceError> {
         loop {
             let next = self.events.next().map_err(|cause| self.failed(cause))?;
@@ -336,7 +337,7 @@ impl<R: Read + Seek> BinaryLog<R> {
         }
     }
 
-    /// The blocks of the sample that was put together.
+    /// The data blocks of the sample in `self.record`. `at` is its offset in the file, for messages.
     fn sample(&mut self, at: u64) -> Vec<Vec<u8>> {
         let record = std::mem::take(&mut self.record.bytes);
         let number = self.number + 1;
@@ -378,7 +379,7 @@ impl<R: Read + Seek> BinaryLog<R> {
         blocks
     }
 
-    /// Adds the blocks of the counters that the sample has one by one.
+    /// Makes blocks of the counters that the sample has one by one, and adds them to `blocks`.
     fn add_counters(&mut self, number: u64, blocks: &mut Vec<Vec<u8>>) {
         for block in self.counters.blocks(&mut self.names) {
             match block {
@@ -413,17 +414,17 @@ impl<R: Read + Seek> BinaryLog<R> {
         }
     }
 
-    /// The names of the log, with those that were made up.
+    /// The titles of the log, in English, and the made-up titles.
     pub(crate) fn titles(&self) -> &TitleList {
         &self.titles
     }
 
-    /// The names that this log and those before made up.
+    /// The names that were made up for this log and for earlier ones.
     pub(crate) fn names(&self) -> &MadeUpNames {
         &self.names
     }
 
-    /// What was recorded and is not read.
+    /// What is wrong with the log, and the parts of it that are not read.
     pub(crate) fn faults(&self) -> &[Fault] {
         &self.faults
     }
@@ -463,7 +464,7 @@ impl<R: Read + Seek + Send> Samples for BinaryLog<R> {
     }
 }
 
-/// The kind of a record, and where its contents are.
+/// The kind of the record or sub-record at an offset, and the range of its contents; `None` where its head is damaged.
 fn head(record: &[u8], at: usize) -> Option<(u16, Range<usize>)> {
     let mark = record.get(at..at + 2)?;
     let length = u32_at(record, at + 4)? as usize;
@@ -471,7 +472,7 @@ fn head(record: &[u8], at: usize) -> Option<(u16, Range<usize>)> {
     (mark == b"BL" && length >= HEAD).then(|| Some((u16_at(record, at + 2)?, at + HEAD..end)))?
 }
 
-/// A list of strings without its first, the machine's name, and without its end.
+/// A list of UTF-16 strings without its first string, the machine's name, and without the empty string at its end.
 fn without_machine(strings: &[u8]) -> &[u8] {
     let mut units = strings.chunks_exact(2).enumerate();
     let first = units.find(|(_, unit)| **unit == [0, 0]).map_or(0, |(at, _)| 2 * (at + 1));
@@ -483,8 +484,8 @@ fn without_machine(strings: &[u8]) -> &[u8] {
     }
 }
 
-/// A block whose calendar time is UTC, as Windows' blocks have it: PDH writes the local time there.
-/// `None` where the block's header is damaged.
+/// The block with its calendar time in UTC, as Windows' blocks have it: PDH writes the local time there. `None` where
+/// the block's header is damaged.
 fn in_utc(block: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = block.to_vec();
     let mut header = DataBlock::scan(block).ok()?.0.header();

@@ -4,21 +4,21 @@ use crate::replay::{Sample, Samples};
 use perfhive_engine::{CatalogueObject, Fault, SourceError, SourceErrorKind, Span};
 use perfhive_format::FileTime;
 
-/// Recordings in the order of time.
+/// The recordings, one after the other in the order of their first samples' times.
 pub(crate) struct Chain {
-    /// At least one.
+    /// The recordings, at least one, each with its name for messages.
     parts: Vec<(String, Box<dyn Samples>)>,
     at: usize,
-    /// The faults behind the last samples of the parts before.
+    /// The faults behind the last samples of the recordings that were read to their end.
     left: Vec<Fault>,
 }
 
 impl Chain {
-    /// Recordings in any order, with their names for messages.
+    /// Chains recordings, given in any order, each with its name for messages.
     ///
     /// # Errors
-    /// [`SourceErrorKind::Mismatch`] where they are of different machines, and the errors of
-    /// reading them.
+    /// [`SourceErrorKind::Mismatch`] where the recordings are of different machines, and the errors
+    /// of reading them.
     pub(crate) fn new(mut parts: Vec<(String, Box<dyn Samples>)>) -> Result<Self, SourceError> {
         let mut first: Option<(String, String)> = None;
         for (name, part) in &mut parts {
@@ -34,13 +34,13 @@ impl Chain {
         }
         let mut timed = Vec::with_capacity(parts.len());
         for (name, mut part) in parts {
-            // What cannot be read is told where it is read again.
+            // An error here is ignored: it is returned when the sample is read again.
             let first = part.next().ok().flatten();
             part.seek(None)?;
             let time = first.and_then(|sample| Some(sample.frames.first()?.time()));
             timed.push((time, name, part));
         }
-        // A pattern of a shell gives files in the order of their names.
+        // A shell's pattern gives files in the order of their names, not of their times.
         timed.sort_by_key(|(time, ..)| *time);
         let parts = timed.into_iter().map(|(_, name, part)| (name, part)).collect();
         Ok(Self { parts, at: 0, left: Vec::new() })

@@ -8,14 +8,14 @@ use perfhive_format::{FileTime, LanguageId};
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-/// One end of an excerpt.
+/// The time at which an excerpt begins or ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeBound {
     /// A point in time.
     At(FileTime),
-    /// So many steps of 100 ns behind the recording's beginning.
+    /// A time after the recording's beginning, in steps of 100 ns.
     AfterBegin(i64),
-    /// So many steps of 100 ns before the recording's end.
+    /// A time before the recording's end, in steps of 100 ns.
     BeforeEnd(i64),
 }
 
@@ -29,25 +29,27 @@ impl TimeBound {
     }
 }
 
-/// A part of a recording: the samples from a beginning to an end, or every N-th of them.
+/// A part of a recording: the samples from one time to another, or every N-th of these samples.
 pub struct Excerpt {
     source: Box<dyn Source>,
     begin: Option<FileTime>,
     end: Option<FileTime>,
     every: NonZeroU64,
-    /// Samples that the excerpt answered with since its beginning.
+    /// The number of samples that were returned since the excerpt's beginning or the last seek.
     taken: u64,
     span: Option<Span>,
-    /// Whether the whole recording goes back in time; `None` until a sample is too late.
+    /// Whether the times of the whole recording go back somewhere; `None` until a sample behind the
+    /// end is read.
     goes_back: Option<bool>,
 }
 
 impl Excerpt {
-    /// The samples of `source` from `begin` to `end`, both included, and of these every N-th.
+    /// An excerpt of `source`: every `every`-th sample from `begin` to `end`, both included. `None`
+    /// is the recording's beginning or end.
     ///
     /// # Errors
-    /// [`SourceErrorKind::Mismatch`] where the source is not a recording, and the errors of
-    /// reading it.
+    /// [`SourceErrorKind::Mismatch`] where the source is not a recording, and the errors of reading
+    /// it.
     pub fn new(
         mut source: Box<dyn Source>,
         begin: Option<TimeBound>,
@@ -60,7 +62,7 @@ impl Excerpt {
             let message = "has no past to choose from: only recordings have";
             return Err(SourceError::new(SourceErrorKind::Mismatch, &name, message));
         };
-        // Finding the end of a text log takes reading it.
+        // To find the end of a text log, all of it is read.
         let span = match begin.iter().chain(&end).any(is_relative) {
             true => recording.span()?,
             false => Span::new(FileTime(0), FileTime(0), 0),
@@ -79,8 +81,8 @@ impl Excerpt {
         SourceError::new(SourceErrorKind::EndOfData, self.source.name(), message)
     }
 
-    /// The next sample of the part. Behind one that is too late there may be others where the clock was set back,
-    /// and only there.
+    /// Reads the next sample between beginning and end. Behind a sample that is too late, others
+    /// are looked for only where the clock of the recording was set back.
     fn next(&mut self, ask: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         loop {
             self.source.collect(ask, out).map_err(|error| match error.is_end_of_data() {
@@ -105,7 +107,7 @@ impl Excerpt {
         }
     }
 
-    /// Goes to a time, or to the excerpt's beginning.
+    /// Goes to a time, or to the excerpt's beginning where `to` is `None` or earlier.
     fn go(&mut self, to: Option<FileTime>) -> Result<(), SourceError> {
         self.taken = 0;
         let to = to.max(self.begin);
@@ -150,7 +152,7 @@ impl Source for Excerpt {
 }
 
 impl Recording for Excerpt {
-    /// With a step, it begins anew at the sample that was found.
+    /// Goes to a time. Of every N-th sample, the one found there is the first.
     fn seek(&mut self, to: Option<FileTime>) -> Result<(), SourceError> {
         self.go(to)
     }

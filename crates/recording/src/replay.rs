@@ -1,4 +1,4 @@
-//! Recorded data blocks as a source: successive samples of one machine.
+//! Recorded data blocks as a source: the samples of one machine, one after the other.
 
 use perfhive_engine::{
     Ask, Catalogue, CatalogueObject, Fault, FaultKind, Frame, ObjectQuery, Recording, Snapshot,
@@ -9,15 +9,15 @@ use perfhive_format::{DataBlock, FileTime, LanguageId, TitleIndex, encode_utf16}
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// A block of a recording.
+/// A data block of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecordedBlock {
-    /// Its name in messages.
+    /// The block's name in messages.
     pub name: String,
-    /// Its bytes.
+    /// The block's bytes.
     pub bytes: Vec<u8>,
-    /// The [label](Frame::label) of its origin, if the recording has it.
+    /// The [label](Frame::label) of the block's origin, if the recording has it.
     pub label: Option<String>,
 }
 
@@ -27,55 +27,57 @@ impl From<(String, Vec<u8>)> for RecordedBlock {
     }
 }
 
-/// A source of recorded data blocks. Every collection answers with the next sample; behind the
-/// last one comes [`EndOfData`](SourceErrorKind::EndOfData).
+/// A source of recorded data blocks. Every collection answers with the next sample; behind the last
+/// sample the error is [`EndOfData`](SourceErrorKind::EndOfData).
 ///
-/// `Global` and `Costly` are answered with the blocks as recorded. A query by indexes is answered
-/// with these objects and the objects of their instances' parents, as Windows adds Process to
-/// Thread, all of the machine of the first block.
+/// An ask for `Global` or `Costly` objects is answered with the blocks as recorded. An ask for
+/// indexes is answered with these objects and the objects of their instances' parents, as Windows
+/// adds Process to Thread. Only objects of the first block's machine are returned.
 pub struct ReplaySource {
     name: String,
     samples: Box<dyn Samples>,
     titles: Vec<Arc<TitleDatabase>>,
-    /// What the recording holds beside its samples and is not read; told with each sample.
+    /// Faults of the recording as a whole, which every answer has.
     faults: Vec<Fault>,
-    /// Put together when it is first asked for.
+    /// The catalogue; `None` until it is first asked for.
     catalogue: Option<Arc<Catalogue>>,
-    /// The error behind the last sample. It is made once, because a measurement that goes on
-    /// gets it with every sample and must not allocate.
+    /// The error behind the last sample. It is made once, because a measurement that goes on gets
+    /// it with every collection and must not allocate.
     end: Option<SourceError>,
 }
 
-/// The samples of a recording in the order of time, wherever they are kept.
+/// The samples of a recording in their order, in memory or in a file.
 pub(crate) trait Samples: Send {
     /// The next sample; `None` behind the last one.
     fn next(&mut self) -> Result<Option<Sample>, SourceError>;
 
-    /// The faults of what lies behind the last sample, once that was read.
+    /// Takes the faults of the recording's contents behind the last sample; empty before the end
+    /// was reached.
     fn left(&mut self) -> Vec<Fault> {
         Vec::new()
     }
 
-    /// Moves to the first sample of that time or later, or to the very first.
+    /// Moves to the first sample of that time or later, or with `None` to the first sample.
     fn seek(&mut self, to: Option<FileTime>) -> Result<(), SourceError>;
 
-    /// The time covered.
+    /// The times of the first and the last sample, and the number of samples.
     fn span(&mut self) -> Result<Span, SourceError>;
 
-    /// The latest time of a sample, which is not that of the last one where the clock was set back.
+    /// The latest time of all samples. Where the clock was set back, it is not that of the last
+    /// sample.
     fn latest(&mut self) -> Result<FileTime, SourceError> {
         Ok(self.span()?.end)
     }
 
-    /// The machine's name, and all objects of all samples: an object of each, and one more where
-    /// its counters changed.
+    /// The machine's name, and the objects of all samples. An object is there once for each list of
+    /// counters that it had.
     fn objects(&mut self) -> Result<(String, Vec<CatalogueObject>), SourceError>;
 }
 
-/// One sample.
+/// A sample of a recording.
 #[derive(Clone, Default)]
 pub(crate) struct Sample {
-    /// Its blocks, the machine's own first.
+    /// The sample's blocks, the machine's own first.
     pub(crate) frames: Vec<Arc<Frame>>,
     /// The faults of the collection, as recorded.
     pub(crate) faults: Vec<Fault>,
@@ -88,7 +90,7 @@ struct InMemory {
 }
 
 impl InMemory {
-    /// The time of a sample.
+    /// The time of a sample's first block.
     fn time(sample: &[Arc<Frame>]) -> FileTime {
         sample.first().map_or(FileTime::default(), |frame| frame.time())
     }
@@ -137,11 +139,12 @@ impl Samples for InMemory {
 }
 
 impl ReplaySource {
-    /// A source of one block a sample, in the order of time, each with a name for messages.
+    /// A source of samples with one block each, in the order of time. Each block has a name for
+    /// messages.
     ///
     /// # Errors
-    /// [`SourceErrorKind::Malformed`] where one is not a data block,
-    /// [`SourceErrorKind::Mismatch`] where they are not samples of one machine.
+    /// [`SourceErrorKind::Malformed`] where there is no block or one is not a data block,
+    /// [`SourceErrorKind::Mismatch`] where the blocks are not of one machine.
     pub fn new(
         name: &str,
         blocks: impl IntoIterator<Item = (String, Vec<u8>)>,
@@ -161,7 +164,7 @@ impl ReplaySource {
         Ok(Self::of(name, Self::in_memory(name, samples)?))
     }
 
-    /// Samples that are kept in memory.
+    /// The blocks as samples in memory, with the errors of [`new`](Self::new).
     pub(crate) fn in_memory(
         name: &str,
         samples: impl IntoIterator<Item = Vec<RecordedBlock>>,
@@ -197,7 +200,7 @@ impl ReplaySource {
         Ok(Box::new(InMemory { samples: kept, next: 0 }))
     }
 
-    /// A source of samples that are kept elsewhere.
+    /// A source over any kind of samples.
     pub(crate) fn of(name: &str, samples: Box<dyn Samples>) -> Self {
         Self {
             name: name.to_string(),
@@ -209,7 +212,7 @@ impl ReplaySource {
         }
     }
 
-    /// The error behind the last sample.
+    /// The error behind the last sample; its message has the number of samples.
     fn end(&mut self) -> Result<SourceError, SourceError> {
         if let Some(end) = &self.end {
             return Ok(end.clone());
@@ -223,15 +226,16 @@ impl ReplaySource {
         Ok(self.end.insert(end).clone())
     }
 
-    /// Adds the names of one language; of several the first is preferred, and completed by the others.
+    /// Adds the names of one language. Where a language is added again, its further names only
+    /// complete the first list.
     #[must_use]
     pub fn with_titles(self, language: LanguageId, names: &TitleList) -> Self {
         let help = TitleList::default();
         self.with_database(Arc::new(TitleDatabase::new(language, names, &help)))
     }
 
-    /// Adds a title database; of several of one language the first is preferred, and completed by the
-    /// others.
+    /// Adds a title database. Where a language is added again, its further titles only complete the
+    /// first database.
     #[must_use]
     pub fn with_database(mut self, database: Arc<TitleDatabase>) -> Self {
         let language = database.language();
@@ -243,7 +247,7 @@ impl ReplaySource {
         self
     }
 
-    /// Adds faults that every answer tells.
+    /// Adds faults that every answer has.
     #[must_use]
     pub fn with_faults(mut self, faults: Vec<Fault>) -> Self {
         self.faults.extend(faults);
@@ -251,7 +255,8 @@ impl ReplaySource {
     }
 }
 
-/// The origin of a label: a number that no live source has, or 0 without a label.
+/// The origin that stands for a label, a number that no live source has, and the label; 0 and
+/// `None` without a label.
 pub(crate) fn origin_of(
     labels: &mut Vec<Arc<str>>,
     label: Option<String>,
@@ -291,7 +296,7 @@ fn check_same_machine(
     Ok(())
 }
 
-/// The wanted objects of a frame, and the objects of their instances' parents.
+/// The indexes of the wanted objects, and of the objects of their instances' parents.
 fn with_parents(frame: &Frame, wanted: &HashSet<TitleIndex>) -> HashSet<TitleIndex> {
     let objects = (0..frame.object_count()).filter_map(|place| frame.object(place));
     let parents = objects
@@ -301,7 +306,8 @@ fn with_parents(frame: &Frame, wanted: &HashSet<TitleIndex>) -> HashSet<TitleInd
     wanted.iter().copied().chain(parents).collect()
 }
 
-/// Copies the wanted objects of a frame into a block of their own.
+/// Copies the wanted objects of a frame into a frame of their own; `None` where the block's header
+/// is damaged.
 pub(crate) fn select(
     frame: &Frame,
     wanted: &HashSet<TitleIndex>,
@@ -345,7 +351,7 @@ impl Source for ReplaySource {
     fn collect(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
         out.clear();
         let Some(Sample { frames, faults }) = self.samples.next()? else {
-            // They would be lost: no sample has them.
+            // These faults belong to no sample, and would be lost.
             self.samples.left().into_iter().for_each(|fault| out.push_fault(fault));
             self.faults.iter().for_each(|fault| out.push_fault(fault.clone()));
             return Err(self.end()?);
@@ -361,7 +367,8 @@ impl Source for ReplaySource {
             |frame: &Frame| frames.first().is_none_or(|own| own.machine() == frame.machine());
         // The wanted objects are copied into new blocks.
         for (place, frame) in frames.iter().enumerate() {
-            // Objects of other machines would be taken for those of the first one: MachinePart has them.
+            // Objects of other machines would pass for objects of the first one: `MachinePart`
+            // reads them.
             if !is_own(frame) {
                 continue;
             }
@@ -379,7 +386,7 @@ impl Source for ReplaySource {
                     out.push_fault(fault);
                 }
             }
-            // The first frame tells machine and time, even without objects.
+            // The first frame has the machine and the time, even without objects.
             if place == 0 || selected.object_count() > 0 {
                 out.push_frame(Arc::new(selected), &self.name);
             }
@@ -387,7 +394,7 @@ impl Source for ReplaySource {
         Ok(())
     }
 
-    /// The objects of all samples, including those that appear later.
+    /// The catalogue of all samples, including objects that appear in later ones.
     fn catalogue(&mut self, _: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         if let Some(catalogue) = &self.catalogue {
             return Ok(Arc::clone(catalogue));

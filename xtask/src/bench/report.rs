@@ -1,7 +1,8 @@
 //! The benchmark `report`: a report of 100 MB of perfmon's binary log.
 //!
-//! The log is the captured one with its samples again and again. The clock goes back at each
-//! repetition, so its rates are not to be looked at; there is as much to read and to compute.
+//! The log is a captured log with its samples repeated. The clock goes back at each
+//! repetition, so the rates mean nothing, but there is as much to read and to compute as in a real
+//! log.
 
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ const BUFFER: usize = 0x10000;
 const OF_SAMPLES: std::ops::Range<usize> = 3..7;
 const SIZE: usize = 100_000_000;
 const GOAL: Duration = Duration::from_secs(2);
-/// A report takes as long as a hundred runs of other commands.
+/// The most rounds: a report takes as long as a hundred runs of other commands.
 const MOST_ROUNDS: usize = 11;
 
 pub(super) fn run(rounds: usize) -> Result<()> {

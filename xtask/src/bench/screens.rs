@@ -17,7 +17,7 @@ const PEERS: [SystemTool; 3] = [
     SystemTool { program: "htop", package: "htop" },
     SystemTool { program: "btop", package: "btop" },
 ];
-/// How many processes the machine has during the measurement.
+/// The number of processes that the machine has during the measurement.
 const PROCESSES: usize = 500;
 /// How long a program may take to begin, before it is watched.
 const WARM_UP: Duration = Duration::from_secs(5);

@@ -1,7 +1,7 @@
 //! The fuzz stage: runs every fuzz target for a short time.
 //!
-//! A short run does not find what a run over night finds. It finds recent mistakes, and shows that the
-//! targets still build. `PERFHIVE_FUZZ_SECONDS=7200` gives each target two hours.
+//! A short run does not find everything that a run over night finds. It finds recent mistakes, and
+//! shows that the targets still build. `PERFHIVE_FUZZ_SECONDS=7200` gives each target two hours.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
@@ -71,7 +71,7 @@ fn run(target: &str, sanitizer: &str, seconds: u32) -> Command {
     cargo
 }
 
-/// Runs targets at the same time; returns those that failed.
+/// Runs targets at the same time; returns the targets that failed.
 fn at_the_same_time<'a>(targets: &[&'a str], sanitizer: &str, seconds: u32) -> Vec<&'a str> {
     std::thread::scope(|scope| {
         let start = |target: &'a str| {
@@ -119,7 +119,7 @@ fn quietly(target: &str, command: &mut Command) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Tells libFuzzer's messages about progress from its findings.
+/// Distinguishes libFuzzer's messages about progress from its findings.
 #[derive(Default)]
 struct Chatter {
     in_dictionary: bool,

@@ -39,7 +39,7 @@ const fn beside(name: &'static str, about: &'static str, run: fn() -> Result) ->
     Stage { name, about, quick: false, beside: true, run }
 }
 
-/// All stages in their order. Those that run beside the others start where the first of them stands.
+/// All stages in their order. The stages that run beside the others start at the place of the first of them.
 pub(super) const STAGES: &[Stage] = &[
     quick("fmt", "the sources are formatted by rustfmt", fmt),
     quick("tidy", "the rules of the house", tidy),

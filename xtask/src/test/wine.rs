@@ -40,8 +40,8 @@ pub(super) fn wine() -> Result {
 
 const KINDS: [&str; 3] = ["--lib", "--bins", "--tests"];
 
-/// Tests that run under Wine: all of a crate, those of one of its test programs, or those
-/// with a text in their name.
+/// Tests that run under Wine: all tests of a crate, the tests of one of its test programs, or the tests with a text
+/// in their name.
 struct Part {
     package: &'static str,
     program: Option<&'static str>,
@@ -60,10 +60,10 @@ const fn named(package: &'static str, name: &'static str) -> Part {
     Part { package, program: None, name: Some(name) }
 }
 
-/// The tests that run under Wine. Of the command and its library these are the tests about Windows; the others
-/// give the same result on Linux. So do the tests of the format, which has no system below it, and of the
-/// portable reader of a registry, whose tests make up theirs. Hives of registrations do not exist
-/// on Windows.
+/// The tests that run under Wine. Of the crates `perfhive-cli` and `perfhive` only the tests about Windows are
+/// listed; their other tests give the same result on Linux. The tests of the format are left out, because it has no
+/// system below it, and so are those of the portable reader of a registry, which make up their registries. Hives of
+/// registrations do not exist on Windows.
 const PARTS: [Part; 19] = [
     all("perfhive-engine"),
     all("perfhive-contract"),

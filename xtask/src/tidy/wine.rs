@@ -2,11 +2,12 @@
 
 use super::{FLOORS, Finding};
 
-/// The place of the list of tests that run under Wine, for messages.
+/// The name of the list of tests that run under Wine, for messages.
 const LIST: &str = "PARTS in xtask/src/test/wine.rs";
 
-/// The finding for a file of tests that has some for Windows of which no stage runs any. `runs` returns whether a
-/// package's, test program's and module's (with `::` behind it) tests run under Wine.
+/// The finding for a file with tests for Windows that no stage runs; `None` for other files. `runs`
+/// returns whether the tests of a package, test program and module (with `::` behind it) run under
+/// Wine.
 pub(super) fn unlisted(
     path: &str,
     text: &str,

@@ -104,7 +104,7 @@ fn lists_beside(path: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).filter(is_list).collect()
 }
 
-/// The names in the title lists of the command line and of the capture.
+/// The titles from the lists that the command line names, and from those of the capture at `path`.
 fn titles(global: &Global, path: &Path) -> Result<TitleSet, Failure> {
     let mut databases = Vec::new();
     for file in global.titles.iter().chain(&lists_beside(path)) {
@@ -133,7 +133,7 @@ const KEYS: [&str; 12] = [
     "file",
 ];
 
-/// The most bytes that a row shows.
+/// The most bytes of an item that a row has in hexadecimal.
 const MOST_HEX: usize = 256;
 
 fn record(records: &mut Records, out: &mut String, file: &str, item: &Item<'_>) {

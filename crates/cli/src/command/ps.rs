@@ -161,7 +161,7 @@ fn is_idle(name: &str, pid: Option<u64>) -> bool {
     pid.unwrap_or(0) == 0 && name == "Idle"
 }
 
-/// The failure for a column of a counter that the source lacks.
+/// The failure for a column with a counter that the source lacks.
 fn no_counter(global: &Global, column: &Column) -> Failure {
     let reason = crate::absent::reason(global, "Process", &column.english);
     Failure::Usage(reason.unwrap_or_else(|| {
@@ -175,10 +175,10 @@ struct Process<'a> {
     name: String,
     pid: Option<u64>,
     block: CounterBlock<'a>,
-    /// The counter block of the same process in the older sample; `None` if it was not there.
+    /// The counter block of the same process in the older sample; `None` if the process was not there.
     older: Option<CounterBlock<'a>>,
-    /// Whether `older` is certainly of the same process: without a start time, another process may
-    /// have had the ID.
+    /// Whether `older` is certainly of the same process. Without a start time, an earlier process may
+    /// have had the same ID.
     sure: bool,
 }
 
@@ -266,8 +266,8 @@ impl<'a> List<'a> {
         Ok(list)
     }
 
-    /// Removes the column that is missed least, and returns its title: of chosen columns (`is_usual` is
-    /// `false`) the last one. `None` if all columns that are left are needed.
+    /// Removes the least important column and returns its title: the next of [`LEFT_OUT`] if `is_usual`,
+    /// otherwise the last of the chosen columns. `None` if all remaining columns are needed.
     fn leave_one_out(&mut self, is_usual: bool) -> Option<String> {
         let of_key = |key: &&str| self.columns.iter().position(|(column, ..)| column.key == *key);
         let place = match is_usual {

@@ -62,7 +62,8 @@ pub(super) fn source_of(file: &Path) -> String {
     }
 }
 
-/// The counters that the command line chooses, and the machine: that of `--machine` or of the paths.
+/// The counters that the command line chooses, and the machine that `--machine` or the paths name.
+/// Paths of several machines are an error.
 pub(super) fn choice(
     all: bool,
     paths: &[String],
@@ -77,7 +78,7 @@ pub(super) fn choice(
     let mut named: Vec<Option<&str>> = parsed
         .iter()
         .map(|path| path.machine.as_ref()?.as_literal())
-        // With --machine a path need not name it.
+        // With --machine a path need not name the machine.
         .filter(|of| of.is_some() || machine.is_none())
         .chain(machine.as_deref().map(Some))
         .collect();
@@ -205,7 +206,7 @@ pub(super) fn of_recording(global: &Global, wanted: &Wanted<'_>) -> Result<Repor
             Err(error) if error.is_end_of_data() => break,
             Err(error) => return Err(error.into()),
         }
-        // Without a time it is no sample: damage behind which no sample is.
+        // A collection without a time has no sample: the recording ends with damage.
         let Some(time) = faults.time().and_then(|time| time.to_file_time()) else { continue };
         analysis.add(&query, time);
         samples += 1;

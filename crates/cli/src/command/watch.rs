@@ -21,7 +21,7 @@ use view::{Sample, View};
 
 /// The time between samples if the user chooses none.
 const USUAL: Duration = Duration::from_secs(1);
-/// The number of values that a curve has on a very wide window.
+/// The most values of a curve, on a very wide window.
 const LONGEST_CURVE: usize = 400;
 
 /// How the samples are shown.
@@ -39,7 +39,8 @@ enum Face {
 /// A running watch.
 struct Watching {
     output: Output,
-    /// The line of names, which is written with the first sample: a file is replaced by samples only.
+    /// The line of names. It is written with the first sample, so that a file is replaced only once there is a
+    /// sample.
     head: String,
     face: Face,
     faults: Faults,
@@ -52,14 +53,15 @@ struct Watching {
     /// The paths for which a missing instance was already reported.
     mentioned: HashSet<String>,
     interval: Duration,
-    /// The time between samples; `None` for a recording that is read without a pause.
+    /// The time between samples, for the dates that are shown; `None` for a recording that is read without a
+    /// pause.
     pace: Option<Duration>,
-    /// The time between samples as the heading says it; `None` for a recording, whose samples have other
-    /// times.
+    /// The time between samples as the heading shows it; `None` for a recording: its samples may have other
+    /// distances.
     said_pace: Option<Duration>,
     /// The schedule of a recording's samples; `None` without `--speed`.
     replay: Option<Replay>,
-    /// The number of tables shown so far.
+    /// The number of samples shown so far.
     shown: u64,
 }
 
@@ -211,7 +213,7 @@ impl Watching {
                 output.readings(records, &mut text, &mut rows);
             }
             Face::Wide(wide) => {
-                // The largest instances are chosen once, when the columns are.
+                // The largest instances are chosen once, together with the columns.
                 let top = self.arrangement.top.filter(|_| !wide.has_columns());
                 let arrangement = Arrangement { top, ..self.arrangement.clone() };
                 let is_chosen = self.arrangement.top.is_none() || !wide.has_columns();
@@ -250,8 +252,8 @@ impl Watching {
     }
 }
 
-/// The moment when the next sample is due: a whole number of intervals after the last
-/// one, and not in the past.
+/// The moment when the next sample is due: the first one not before `now` that is a whole number of intervals
+/// after the last one.
 pub(crate) fn following(last: Instant, interval: Duration, now: Instant) -> Instant {
     let next = last + interval;
     if next >= now {

@@ -65,7 +65,7 @@ impl Screen<'_> {
                     String::new(),
                     format!("y adds {adds}, any other key does not"),
                 ]);
-                // The answer is seen also below many paths.
+                // The end of the text is shown, so that the question is seen also below many paths.
                 let above = lines.len();
                 self.lines("Add a costly object?", &lines, above, middle);
             }
@@ -121,7 +121,7 @@ impl Screen<'_> {
             (_, _, Some(_)) if model.is_live() => "scrolled  ",
             _ => "",
         });
-        // A live chart moves away from the cursor. The legend goes on to show the values there.
+        // A live chart moves away from the cursor. The legend still shows the values at the cursor.
         let outside = |at| model.window().is_some_and(|seen| at < seen.from || at > seen.to);
         if model.cursor.is_some_and(outside) {
             right.push_str("at the cursor  ");
@@ -207,7 +207,7 @@ impl Screen<'_> {
         }
     }
 
-    /// Draws a message in `area` and above it: a long message hides what is above its last line.
+    /// Draws a message in `area`. Further lines of a long message cover the lines above.
     fn message(&mut self, message: &str, area: Rect) {
         let mut text = String::new();
         push_wrapped(&mut text, message, "", usize::from(area.width));
@@ -280,7 +280,7 @@ impl Screen<'_> {
             if let Some(time) = model.shown_time() {
                 let _ = write!(title, "  at {}", model.day_and_time(time));
             }
-            // A recording is read again at each time.
+            // Of live sources only; a recording is read again for each shown time.
             let live = model.sources.iter().filter(|one| one.is_live);
             let shown = live.filter(|one| model.place_in(&one.past).is_some());
             if let Some(oldest) = shown.filter_map(|one| one.samples.oldest()).max() {
@@ -292,7 +292,8 @@ impl Screen<'_> {
         self.text(area, 1, &format!(" {text} "), style);
     }
 
-    /// Writes a text into a line, as far as it fits; returns the column behind it.
+    /// Writes a text into a line from column `at` on, as far as it fits. Returns the column behind
+    /// the text.
     fn text(&mut self, line: Rect, at: u16, text: &str, style: Style) -> u16 {
         if at >= line.width || line.height == 0 {
             return at;
@@ -302,7 +303,8 @@ impl Screen<'_> {
         end.saturating_sub(line.x)
     }
 
-    /// Writes a text into a line so that it ends at a column.
+    /// Writes a text into a line so that it ends in front of column `end`; a longer text begins at
+    /// the line's beginning and is cut.
     fn text_to(&mut self, line: Rect, end: u16, text: &str, style: Style) {
         let wide = width(text) as u16;
         if let Some(start) = end.checked_sub(wide) {

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
-/// An order to the thread.
+/// An order of the interface to the thread that reads a source.
 #[derive(Clone, Debug)]
 pub(super) enum Order {
     Paths(Vec<String>),
@@ -30,7 +30,7 @@ pub(super) enum Order {
         at: FileTime,
         every: u64,
     },
-    /// Read this part of a recording, which has so many samples.
+    /// Read the part `window` of a recording; `samples` is the number of samples that the part has.
     Near {
         window: Window,
         samples: u64,
@@ -40,9 +40,10 @@ pub(super) enum Order {
     Record(Option<String>),
 }
 
-/// The most samples of a recording that are read; of more samples, every so-many-th is read.
+/// The most samples of a recording that are read. Of a longer recording every N-th sample is read, so that there
+/// are at most so many.
 const MOST_READ: u64 = 20_000;
-/// The pause between the first and the second sample, which gives the first rates.
+/// The longest pause between the first and the second sample, which gives the first rates.
 const SOON: Duration = Duration::from_millis(300);
 
 pub(crate) use growth::Growth;
@@ -60,7 +61,7 @@ pub(super) struct Reader {
     sampler: Sampler,
     language: LanguageId,
     faults: Faults,
-    /// Whether the interface shows why not all of the source can be read.
+    /// Whether the interface shows a reason why a part of the source cannot be read.
     has_failed: bool,
     paths: Vec<String>,
     /// The paths to objects that cannot be read at the moment; they are tried again with each sample.
@@ -71,14 +72,14 @@ pub(super) struct Reader {
     /// The distance of the samples of a recording that are shown: 1 for every sample, 2 for every
     /// second one.
     every: u64,
-    /// The samples of a recording that were read last in its order.
+    /// The newest samples of a recording that were read.
     recent: Recent,
     /// The files of a recording, which may grow; `None` if they are not watched.
     growth: Option<Growth>,
     /// The schedule by which a recording is shown; `None` if it is shown at once.
     replay: Option<Replay>,
     events: Events,
-    /// The number of the source.
+    /// The number of the source among the shown ones, from 0.
     number: usize,
     /// The machine and the label by which paths name this source; `None` if it is the only source.
     among: Option<[String; 2]>,
@@ -115,8 +116,7 @@ impl Reader {
         })
     }
 
-    /// The same reader as that of one of several sources: with its number, and with its machine and label, which
-    /// paths name.
+    /// The same reader, as one of several sources. Paths name its source by `machine` or `label`.
     pub(super) fn among(mut self, number: usize, machine: &str, label: &str) -> Self {
         self.number = number;
         self.among = Some([machine.to_string(), label.to_string()]);
@@ -129,7 +129,8 @@ impl Reader {
         catalogue.map(|catalogue| catalogue.machine.clone()).unwrap_or_default()
     }
 
-    /// The path as the source knows it; `None` if it names the machine of another source.
+    /// The path without a machine, as the source knows it; `None` if the path names the machine of another
+    /// source.
     fn own(&self, path: &str) -> Option<String> {
         let Some(names) = &self.among else { return Some(path.to_string()) };
         let parsed = path.parse::<CounterPath>().ok();
@@ -153,7 +154,8 @@ impl Reader {
         self
     }
 
-    /// The same reader, which goes on where these files of a recording grow.
+    /// The same reader, which reads what is appended to these files of a recording; `None` if they are not
+    /// watched.
     pub(super) fn with_growth(mut self, growth: Option<Growth>) -> Self {
         self.growth = growth;
         self
@@ -190,7 +192,7 @@ impl Reader {
                     let interval = self.interval;
                     self.follow(order)?;
                     if has_new {
-                        // Rates of a shorter time would be spikes in the lines that go on.
+                        // Rates over a shorter time would be spikes in the lines that were already drawn.
                         let soonest = sampled.map(|at| at + SOON.min(self.interval));
                         (next, is_fresh) = (soonest.unwrap_or(next).max(Instant::now()), true);
                     } else if self.interval != interval {
@@ -233,7 +235,7 @@ impl Reader {
         self.tell_faults()
     }
 
-    /// Shows why not all of the source can be read, until a sample without a fault.
+    /// Shows a reason why a part of the source cannot be read, until a sample without a fault.
     fn fail(&mut self, why: String) -> Result<(), Ended> {
         self.has_failed = true;
         self.send(Event::Failed(Some(why)))
@@ -337,7 +339,7 @@ impl Reader {
         !self.is_live() && catalogue.is_ok_and(|catalogue| catalogue.objects.is_empty())
     }
 
-    /// Finds out whether a path can be read; takes one sample of a costly object to measure its cost.
+    /// Sends whether a path can be read. Takes one sample of a costly object to measure its cost.
     fn probe(&mut self, path: String) -> Result<(), Ended> {
         let Some(own) = self.own(&path) else { return self.send(Event::Elsewhere(path)) };
         let why = match self.query.add(&own) {
@@ -426,7 +428,7 @@ impl Reader {
     }
 }
 
-/// Lines with the type, the formula and the unit of a counter.
+/// The lines that explain a counter: its type, formula, unit and scale.
 fn facts(
     names: &Names,
     object: perfhive::TitleIndex,

@@ -1,4 +1,4 @@
-//! What the interface writes to files: settings, values as CSV, recordings.
+//! The files that the interface writes: settings, values as CSV, recordings.
 
 use super::files::Existing;
 use super::layout::Kind;
@@ -10,7 +10,7 @@ use perfhive_view::past::Past;
 use std::path::Path;
 
 impl Model {
-    /// The name of a new file: with a time, if there is one.
+    /// The name of a new file with the extension `end`, and with `time` in the shown zone if there is one.
     pub(super) fn name_at(&self, time: Option<FileTime>, end: &str) -> String {
         match time {
             Some(time) => format!("perfhive-{}.{end}", self.formatted(time, "%Y%m%d-%H%M%S")),
@@ -27,8 +27,8 @@ impl Model {
         });
     }
 
-    /// Saves what the focused pane shows as CSV; without a name, in a file named by the time of its samples, in UTC
-    /// as the times in the file.
+    /// Saves what the focused pane shows as CSV. Without a name the file is named by the time of its samples, in
+    /// UTC as the times in the file.
     pub(super) fn save_csv(&mut self, file: Option<&str>, effects: &mut Vec<Effect>) {
         let Some(pane) = self.view.panes.get(self.focus) else { return };
         let (span, text) = if pane.kind == Kind::Table {
@@ -42,7 +42,7 @@ impl Model {
             return;
         };
         let stamp = |time: FileTime| {
-            // Samples of less than a second differ in milliseconds.
+            // The names of spans shorter than a second would be equal without milliseconds.
             let format = if to.0 - from.0 < FileTime::PER_SECOND {
                 "%Y%m%dT%H%M%S%.3fZ"
             } else {
@@ -91,7 +91,7 @@ impl Model {
         (span, perfhive_view::past::csv(&lines, window))
     }
 
-    /// The rows of the focused table as CSV, in their order and filtered.
+    /// The rows of the focused table as CSV, as they are shown: sorted and filtered.
     fn table_csv(&self) -> String {
         let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
         let Some(pane) = self.view.panes.get(self.focus) else { return String::new() };
@@ -119,12 +119,13 @@ impl Model {
         out
     }
 
-    /// The files to which samples are now recorded.
+    /// The files of the recordings that are in progress.
     pub(crate) fn recordings(&self) -> Vec<&str> {
         self.sources.iter().filter_map(|one| one.recording.as_deref()).collect()
     }
 
-    /// Records each live source to a file; of several sources, each to a file of its own with its name.
+    /// Records each live source to a file. Of several sources each has a file of its own, with its label in the
+    /// name.
     pub(super) fn record(&mut self, file: &str, effects: &mut Vec<Effect>) {
         if let Some(why) = foreign_form(Path::new(file)) {
             self.message = Escaped(&why).to_string();
@@ -148,7 +149,8 @@ impl Model {
     }
 }
 
-/// A text as a part of the name of a file: a name from elsewhere leads to no other folder.
+/// A text that can be a part of a file name. Separators are replaced, so that a name from elsewhere leads to no
+/// other folder.
 pub(super) fn file_part(text: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ');
     text.chars().map(|c| if is_plain(c) { c } else { '_' }).collect()

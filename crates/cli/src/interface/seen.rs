@@ -16,7 +16,7 @@ use std::time::Duration;
 pub(crate) struct Seen {
     /// The address that the user gave.
     pub(crate) address: String,
-    /// The machine.
+    /// The machine of the source; empty if it is the only source or its machine is unknown.
     pub(crate) machine: String,
     /// The name that distinguishes the source from the others: its machine, or the end of its address if another
     /// source is of the same machine.
@@ -27,24 +27,24 @@ pub(crate) struct Seen {
     pub(crate) samples: Samples,
     /// The newest sample.
     pub(crate) latest: Sample,
-    /// The sample that tables show if an earlier time is shown, without values if there is none of that time. `None`
-    /// for the newest sample, and until a recording was read at that time.
+    /// The sample that tables show at an earlier time; without values if there is no sample of that time. `None` for
+    /// the newest sample, and until a recording was read at that time.
     pub(crate) looked: Option<Sample>,
-    /// Every how-many-th sample of a recording is shown; more than 1 if there are more samples than are kept.
+    /// The distance of the shown samples of a recording; more than 1 if there are more samples than are kept.
     pub(crate) every: u64,
     pub(crate) is_loading: bool,
-    /// Why not all of the source can be read at present.
+    /// The reason why a part of the source cannot be read at present; `None` if all can be.
     pub(crate) failure: Option<String>,
-    /// How long the newest sample took.
+    /// How long collecting the newest sample took.
     pub(crate) took: Duration,
     pub(crate) tree: Option<Arc<Tree>>,
-    /// The seen part of a thinned recording, read closely.
+    /// A part of the recording with more of its samples than `past` has; `None` if no part is read closely.
     pub(crate) near: Option<Near>,
     /// The file to which the samples are recorded; `None` if they are not.
     pub(crate) recording: Option<String>,
-    /// The file of the recording that has ended last.
+    /// The file of the last recording that has ended; `None` while another is in progress.
     pub(crate) recorded: Option<String>,
-    /// The bytes of the rings for charts and for tables.
+    /// The most bytes of the samples kept for charts and of those kept for tables.
     pub(super) most_bytes: (usize, usize),
 }
 
@@ -72,7 +72,8 @@ impl Seen {
         }
     }
 
-    /// Gives sources of one machine the ends of their addresses as labels, and shares the memory of the rings.
+    /// Gives each source a label of its own, and an equal part of the memory for samples. Sources of one machine are
+    /// labelled by the ends of their addresses.
     pub(crate) fn together(mut all: Vec<Self>) -> Vec<Self> {
         let count = all.len().max(1);
         let machines: Vec<String> = all.iter().map(|one| one.machine.to_lowercase()).collect();
@@ -104,7 +105,7 @@ impl Seen {
         self.near = None;
     }
 
-    /// Adds samples, the oldest first.
+    /// Adds samples, the oldest first. Lines are kept only for paths that `views` draw.
     pub(crate) fn note(&mut self, samples: Vec<Sample>, views: &[&View]) {
         for sample in samples {
             self.past.note(&sample, |path| is_drawn(views, path));
@@ -146,7 +147,7 @@ impl Model {
         self.sources.iter().any(|one| one.is_loading)
     }
 
-    /// What a pane without a sample says: a recording that was read in full has none.
+    /// The text of a pane without a sample. A recording that was read in full has no sample to wait for.
     pub(crate) fn waiting(&self) -> &'static str {
         match self.is_live() || self.is_loading() {
             true => "waiting for the first sample",
@@ -154,12 +155,12 @@ impl Model {
         }
     }
 
-    /// The time of the newest sample of all sources.
+    /// The time of the newest sample of all sources; `None` before the first sample.
     pub(crate) fn newest(&self) -> Option<FileTime> {
         self.sources.iter().filter_map(|one| one.past.times().back().copied()).max()
     }
 
-    /// The time of the oldest sample of all sources.
+    /// The time of the oldest kept sample of all sources; `None` before the first sample.
     pub(crate) fn oldest(&self) -> Option<FileTime> {
         self.sources.iter().filter_map(|one| one.past.times().front().copied()).min()
     }
@@ -170,7 +171,8 @@ impl Model {
         (to > from).then_some(Window { from, to })
     }
 
-    /// The time of the sample before or behind a time, in any source.
+    /// The time of the next sample of any source behind `time` (`forward`), or of the last before it; `None` if
+    /// there is none.
     pub(crate) fn neighbour(&self, time: FileTime, forward: bool) -> Option<FileTime> {
         let window = self.window();
         let of = |one: &Seen| {
@@ -187,7 +189,7 @@ impl Model {
         if forward { all.min() } else { all.max() }
     }
 
-    /// The time of the sample that is nearest to a time, in any source.
+    /// The time of the sample of any source that is nearest to a time; `None` before the first sample.
     pub(crate) fn nearest(&self, time: FileTime) -> Option<FileTime> {
         let window = self.window();
         let of = |one: &Seen| {
@@ -197,7 +199,7 @@ impl Model {
         self.sources.iter().filter_map(of).min_by_key(|known| known.0.abs_diff(time.0))
     }
 
-    /// The place of the shown sample in the past of a source; `None` if there is none of the shown
+    /// The place of the sample at the shown time in the past of a source; `None` if the source has no sample of that
     /// time.
     pub(crate) fn place_in(&self, past: &Past) -> Option<usize> {
         match self.time().or(self.newest())? {
@@ -206,7 +208,7 @@ impl Model {
         }
     }
 
-    /// The sample of a source that tables show; `None` if the source has none of the shown time.
+    /// The sample of a source that tables show; `None` if the source has no sample of the shown time.
     pub(crate) fn shown(&self, source: usize) -> Option<&Sample> {
         let seen = self.source(source)?;
         if self.has_several() && self.place_in(&seen.past).is_none() {
@@ -215,7 +217,7 @@ impl Model {
         Some(seen.looked.as_ref().unwrap_or(&seen.latest))
     }
 
-    /// The time that tables show.
+    /// The time of the samples that tables show; `None` before the first sample.
     pub(crate) fn shown_time(&self) -> Option<FileTime> {
         let looked = self.sources.iter().filter_map(|one| Some(one.looked.as_ref()?.time)).max();
         let latest = self.sources.iter().map(|one| one.latest.time).max();
@@ -223,7 +225,8 @@ impl Model {
         looked.or(shown).or(latest).filter(|time| time.0 != 0)
     }
 
-    /// Makes tables show the samples at the shown time: kept ones, or some that are read again from recordings.
+    /// Makes tables show the samples at the shown time: kept ones of live sources; those of recordings are read
+    /// again.
     pub(super) fn look(&mut self, effects: &mut Vec<Effect>) {
         let has_table = self.has_table();
         let window = self.window();

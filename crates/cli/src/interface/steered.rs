@@ -1,4 +1,4 @@
-//! One source that several queries read, and whose collections can be recorded.
+//! A source that several queries read, and the recording of its collections.
 
 use crate::session::Observed;
 use perfhive::recording::{RecordingOptions, RecordingWriter};
@@ -21,7 +21,7 @@ pub(super) struct Steered {
 struct Shared {
     source: Observed,
     recorder: Option<Recorder>,
-    /// The time of the sample of a recording that was collected last.
+    /// The time of the last collected sample of a recording; 0 before the first.
     reached: FileTime,
     /// The error that ended recording.
     failure: Option<SourceError>,
@@ -41,7 +41,7 @@ impl Steered {
         Self { shared: Arc::new(Mutex::new(shared)), name, is_recording, is_recorded: true }
     }
 
-    /// Another handle of the source, without a record of its collections.
+    /// Another handle of the source; its collections are not recorded.
     pub(super) fn unrecorded(&self) -> Self {
         Self { is_recorded: false, ..self.clone() }
     }
@@ -54,7 +54,8 @@ impl Steered {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes the collections to a file from now on; `None` ends recording.
+    /// Records collections to a file from now on, after completing a recording in progress; `None`
+    /// only completes it.
     pub(super) fn record(&self, file: Option<&str>) -> Result<(), SourceError> {
         let mut shared = self.lock();
         if let Some(recorder) = shared.recorder.take() {
@@ -72,7 +73,8 @@ impl Steered {
         self.lock().source.replace(source);
     }
 
-    /// The time of the sample that was collected last, by which [`Recording::seek`] finds it.
+    /// The time of the last collected sample of a recording, by which [`Recording::seek`] finds it;
+    /// 0 for a live source.
     pub(super) fn reached(&self) -> FileTime {
         self.lock().reached
     }

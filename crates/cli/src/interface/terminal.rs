@@ -1,4 +1,4 @@
-//! The terminal: its modes, which are reset however the program ends, and the main loop.
+//! The terminal: its modes, which are reset however the program ends, and the main loop of the interface.
 
 use super::draw::draw;
 use super::files::written;
@@ -32,7 +32,7 @@ pub(crate) struct Shown {
     pub(crate) session: Session,
     /// The schedule by which a recording is shown; `None` if it is shown at once.
     pub(crate) replay: Option<Replay>,
-    /// The files of a recording, which is read on where they grow.
+    /// The files of a recording; samples that are appended to them are read, too. `None` if they are not watched.
     pub(crate) growth: Option<Growth>,
 }
 
@@ -62,7 +62,7 @@ pub(super) enum Message {
 
 /// The most messages that wait for the loop.
 const WAITING: usize = 32;
-/// How long a signal to end waits for the loop to reset the terminal.
+/// How long a signal that ends the program waits until the loop has reset the terminal.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The shortest time between two drawings of the screen.
 const PAUSE: Duration = Duration::from_millis(30);
@@ -390,10 +390,11 @@ impl<'a> Loop<'a> {
     }
 }
 
-/// Writes to the terminal what is drawn, a whole frame at a time.
+/// The output to the terminal, which is written a whole frame at a time.
 struct Out {
     frame: Vec<u8>,
-    /// Whether the terminal has sixteen colours, and so may not know the sequences that crossterm writes for them.
+    /// Whether the terminal has only sixteen colours. Such a terminal may not know the sequences that crossterm
+    /// writes for them.
     is_sixteen: bool,
 }
 
@@ -416,7 +417,8 @@ impl io::Write for Out {
     }
 }
 
-/// What is drawn, with the first sixteen of 256 colours as those that every terminal with colours has.
+/// A frame in which the first sixteen of 256 colours are written as sequences that every terminal with colours
+/// knows.
 fn in_sixteen(frame: &str) -> String {
     const BEGIN: &str = "\x1b[38;5;";
     let mut parts = frame.split(BEGIN);
@@ -434,7 +436,7 @@ fn in_sixteen(frame: &str) -> String {
     out
 }
 
-/// The screen as it would be drawn on a terminal of this size.
+/// The cells of the screen as drawn on a terminal of this size.
 pub(super) fn screen(model: &Model, theme: Theme, width: u16, height: u16) -> Buffer {
     let Ok(mut terminal) = Terminal::new(TestBackend::new(width, height));
     let Ok(_) = terminal.draw(|frame| drop(draw(model, theme, frame)));
@@ -444,7 +446,7 @@ pub(super) fn screen(model: &Model, theme: Theme, width: u16, height: u16) -> Bu
 const GROUND: Rgb = (24, 26, 31);
 const LETTER: Rgb = (220, 223, 228);
 
-/// A drawing of a screen, with one text for each run of cells in one colour.
+/// A drawing of a screen. Each run of cells with one colour is one text.
 pub(super) fn picture(buffer: &Buffer) -> Drawing {
     let area = buffer.area;
     let (wide, high) = (GLYPH.0, GLYPH.1);
@@ -497,7 +499,7 @@ pub(super) fn picture(buffer: &Buffer) -> Drawing {
     Drawing { width, height, shapes }
 }
 
-/// The colour that most terminals show for a colour; `usual` for the default colour.
+/// The RGB values that most terminals show for a colour; `usual` for the default colour.
 fn rgb(colour: Color, usual: Rgb) -> Rgb {
     match colour {
         Color::Rgb(red, green, blue) => (red, green, blue),

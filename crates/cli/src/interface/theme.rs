@@ -13,7 +13,7 @@ pub(crate) enum Theme {
     True,
 }
 
-/// The terminal's sixteen colours that come near to the colours of the palette.
+/// For each colour of the palette, the nearest of the terminal's sixteen colours.
 const SIXTEEN: [Color; 8] = [
     Color::LightBlue,
     Color::Yellow,
@@ -26,7 +26,8 @@ const SIXTEEN: [Color; 8] = [
 ];
 
 impl Theme {
-    /// The theme for the environment: NO_COLOR (through `has_colours`), COLORTERM and TERM.
+    /// The theme for the terminal, from COLORTERM, TERM and WT_SESSION; [`Plain`](Self::Plain)
+    /// without `has_colours`, which stands for NO_COLOR.
     pub(crate) fn of_environment(
         has_colours: bool,
         variable: impl Fn(&str) -> Option<String>,
@@ -52,7 +53,7 @@ impl Theme {
                 SIXTEEN.get(usize::from(place) % SIXTEEN.len()).copied().unwrap_or(Color::Reset)
             }
             Self::Indexed => {
-                // The terminal's 6 x 6 x 6 colours.
+                // The nearest of the terminal's 6 x 6 x 6 colours.
                 let level = |part: u8| (u16::from(part) * 5 + 127) / 255;
                 let index = 16 + 36 * level(red) + 6 * level(green) + level(blue);
                 Color::Indexed(u8::try_from(index).unwrap_or(7))

@@ -25,7 +25,7 @@ impl Model {
         };
         let Some(time) = next else { return };
         self.cursor = Some(time);
-        // The window is moved so that it contains the cursor.
+        // The window moves so that it contains the cursor.
         if time < window.from {
             self.end = Some(FileTime(time.0 + window.width()));
         } else if time > window.to {
@@ -42,7 +42,8 @@ impl Model {
             // The window stays within the time of the samples.
             let earliest = (span.from.0 + window.width()).min(span.to.0);
             self.end = Some(FileTime(end.max(earliest)));
-            // At the beginning a table, which shows one time, goes on to the first sample.
+            // At the beginning the window cannot move further; a table, which shows one time, goes on to the
+            // first sample.
             if self.has_table() && self.cursor.is_none() && end < earliest {
                 self.cursor = Some(FileTime(end.max(span.from.0)));
                 return;
@@ -50,7 +51,7 @@ impl Model {
         }
         if let Some(cursor) = self.cursor {
             let moved = FileTime(cursor.0.saturating_add(by).clamp(span.from.0, span.to.0));
-            // At the newest sample what is shown follows again, as without a cursor.
+            // At the newest sample the display follows new samples again, as without a cursor.
             let follows = moved == span.to && self.end.is_none();
             self.cursor = Some(moved).filter(|_| !follows);
         }
@@ -69,7 +70,8 @@ impl Model {
         self.seconds = Some(seconds);
     }
 
-    /// Begins a span at the cursor, or without one at the end of the window; a second call ends the span there.
+    /// Begins a span at the cursor, or without a cursor at the end of the window. A second call ends the span
+    /// there.
     pub(super) fn set_mark(&mut self) {
         let Some(window) = self.window() else { return };
         let at = self.cursor.unwrap_or(window.to);
@@ -150,7 +152,8 @@ impl Model {
         self.mode = Mode::Text("Two spans".to_string(), lines, 0);
     }
 
-    /// Moves the cursor to a time, and the window so that it contains that time.
+    /// Moves the cursor to a typed time, and the window so that it contains that time. The error is a message for
+    /// people.
     pub(super) fn jump(&mut self, text: &str) -> Result<(), String> {
         let expected = || {
             "jump takes 14:05, 14:05:30.25, 2026-11-23 14:05, -10m, or +2.5s from the beginning"
@@ -187,7 +190,8 @@ impl Model {
     }
 }
 
-/// Where a time stands in a chart: `part` is its place in the window. Behind a bar lie the times before it.
+/// The place in a chart, from 0 (left) to 1 (right), of a time at `part` of the window. With a `bar`, the newest time
+/// is drawn at the bar and the oldest one just right of it.
 pub(super) fn wrapped(bar: Option<f64>, part: f64) -> f64 {
     match bar {
         Some(bar) if part + bar > 1.0 => part + bar - 1.0,
@@ -196,7 +200,7 @@ pub(super) fn wrapped(bar: Option<f64>, part: f64) -> f64 {
     }
 }
 
-/// The place in the window of what stands at a place of a chart.
+/// The part of the window, from 0 to 1, that is drawn at a place of a chart: the inverse of [`wrapped`].
 pub(super) fn unwrapped(bar: Option<f64>, place: f64) -> f64 {
     match bar {
         Some(bar) if place <= bar => place + 1.0 - bar,

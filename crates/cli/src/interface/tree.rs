@@ -10,11 +10,12 @@ pub(crate) struct Tree {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TreeObject {
-    /// The number and the name of the source; `None` for the objects of the only source, or of all.
+    /// The number and the label of the source; `None` for objects of the only source, and for those that stand for
+    /// all sources.
     pub(crate) source: Option<(usize, String)>,
     /// The name of the object in the shown language.
     pub(crate) name: String,
-    /// The names of the object in every language of the source, in small letters.
+    /// The names of the object in every language of the source, in lower case, one a line.
     pub(crate) search: String,
     pub(crate) help: String,
     pub(crate) is_costly: bool,
@@ -34,8 +35,8 @@ pub(crate) struct TreeCounter {
 }
 
 impl Tree {
-    /// The tree of several sources, given their numbers, names and trees: the objects of any source, which stand for
-    /// those of all sources, and then the objects of each source.
+    /// The tree of several sources, from their numbers, labels and trees. First come the objects that stand for those
+    /// of all sources, once for each name, then the objects of each source.
     pub(crate) fn of_several<'a>(all: impl Iterator<Item = (usize, &'a str, &'a Self)>) -> Self {
         let mut objects: Vec<TreeObject> = Vec::new();
         let mut own = Vec::new();
@@ -62,8 +63,8 @@ impl Tree {
         Self { objects }
     }
 
-    /// The lines that explain an object or one of its counters, by names in the shown language; `None` if there is no
-    /// such object or counter.
+    /// The lines that explain an object or one of its counters, given by names in the shown language; `None` if the
+    /// tree has no such object or counter.
     pub(crate) fn explain(&self, object: &str, counter: Option<&str>) -> Option<Vec<String>> {
         let object = self.objects.iter().find(|known| known.name == object)?;
         let counter = match counter {
@@ -93,8 +94,8 @@ pub(crate) struct Chooser {
     pub(crate) selected: usize,
     /// The places of the objects with listed counters.
     pub(crate) open: HashSet<usize>,
-    /// The counter for which an instance is being chosen: the places of its object and itself, and the
-    /// instances, once they are known.
+    /// The counter for which an instance is being chosen: the places of its object and of the counter, and the
+    /// instances; these are `None` until the source has answered.
     pub(crate) instances: Option<(usize, usize, Option<Vec<String>>)>,
 }
 
@@ -107,11 +108,11 @@ pub(crate) enum Choice {
     Instance(Option<usize>),
 }
 
-/// The most lines that a search shows; more letters narrow it.
+/// The number of lines at which a search stops; more letters narrow it.
 const MOST_FOUND: usize = 500;
 
 impl TreeObject {
-    /// The name as the list shows it, with the source if it is of one of several.
+    /// The name as the list shows it, with the source if there are several.
     pub(crate) fn shown(&self) -> String {
         match &self.source {
             Some((_, source)) => format!(r"\\{source}\{}", self.name),
@@ -121,8 +122,8 @@ impl TreeObject {
 }
 
 impl Chooser {
-    /// The lines of the list. While a search is typed, these are the counters whose names, or the names of their
-    /// objects, contain every word of it, in any language.
+    /// The lines of the list. A search lists the objects with every word of it in their names, and the counters with
+    /// every word in their own names or those of their objects, in any language.
     pub(crate) fn choices(&self, tree: &Tree) -> Vec<Choice> {
         let search = self.search.to_lowercase();
         // A path is searched by its parts.
@@ -154,7 +155,7 @@ impl Chooser {
             for (number, counter) in object.counters.iter().enumerate() {
                 let is_found =
                     |word: &&str| counter.search.contains(*word) || object.search.contains(*word);
-                // If only the object has the words, its counters are listed only where it is open.
+                // If only the object has the words, its counters are listed only where the object is open.
                 let own = words.iter().any(|word| counter.search.contains(word));
                 if (own || self.open.contains(&place)) && words.iter().all(is_found) {
                     choices.push(Choice::Counter(place, number));

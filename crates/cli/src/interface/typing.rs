@@ -78,7 +78,7 @@ impl Model {
             }
             KeyCode::Backspace => drop(prompt.text.pop()),
             KeyCode::Tab => {
-                // Of several completions each further Tab takes the next one.
+                // Of several completions, each further Tab takes the next one.
                 let place = prompt.candidates.iter().position(|one| *one == prompt.text);
                 let next = place.map_or(0, |place| place + 1);
                 let next = prompt.candidates.get(next).or(prompt.candidates.first());
@@ -182,7 +182,8 @@ impl Model {
         }
     }
 
-    /// Carries out the choice of a line in the list of counters.
+    /// Carries out the choice of a line in the list: opens or closes an object, lists the instances
+    /// of a counter, or adds a path.
     pub(super) fn choose(&mut self, choice: Option<Choice>, effects: &mut Vec<Effect>) {
         let (Some(tree), Mode::Choose(chooser)) = (self.tree.clone(), &mut self.mode) else {
             return;
@@ -219,7 +220,7 @@ impl Model {
                     Some(Some(name)) => name,
                     Some(None) => return,
                 };
-                // The instance is already written as in a path.
+                // The name of the instance is already written as in a path.
                 let path = CounterPath::new(&object.name, Some(InstancePattern::any()), counter);
                 let path = of_source(path, object).to_string().replacen(
                     "(*)",
@@ -242,7 +243,7 @@ impl Chooser {
     }
 }
 
-/// The path with the machine of the object's source, if it is of one of several.
+/// The path with the label of the object's source as its machine, if the object names a source.
 fn of_source(path: CounterPath, object: &super::tree::TreeObject) -> CounterPath {
     let machine = object.source.as_ref().map(|(_, name)| perfhive::NamePattern::literal(name));
     CounterPath { machine, ..path }

@@ -17,12 +17,12 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 impl Model {
-    /// Applies an event of the user, or of the only source; returns the requests to the outside that follow from it.
+    /// Applies an event of the user or of the first source. Returns the requests to the program around the interface.
     pub(crate) fn update(&mut self, event: Event) -> Vec<Effect> {
         self.update_from(0, event)
     }
 
-    /// Applies an event of the source with this number; returns the requests to the outside that follow from it.
+    /// Applies an event of the source with this number. Returns the requests to the program around the interface.
     pub(crate) fn update_from(&mut self, source: usize, event: Event) -> Vec<Effect> {
         let mut effects = Vec::new();
         let before = (self.time(), self.has_table());
@@ -85,7 +85,7 @@ impl Model {
             }
             Event::Problem { path, why } => self.refuse(source, path, Some(why)),
             Event::Elsewhere(path) => self.refuse(source, path, None),
-            // Several sources may have a path, of which one has told so before.
+            // Several sources may have the path, and an earlier one has added it.
             Event::Ready(path) | Event::Costly { path, .. }
                 if self.has_several() && self.has_path(&path) => {}
             Event::Ready(path) => self.add(&path, &mut effects),
@@ -146,7 +146,7 @@ impl Model {
         }
         self.approach(&mut effects);
         for effect in &effects {
-            // What is asked again is answered again.
+            // The answer about a path that is asked for again will come again.
             match effect {
                 Effect::Try(path) => drop(self.refused.remove(path)),
                 Effect::Paths(_) => self.refused.clear(),
@@ -156,7 +156,7 @@ impl Model {
         effects
     }
 
-    /// Asks whether a path to a costly object is to be added, once for all paths to the object.
+    /// Asks the user whether a path to a costly object is to be added, once for all paths to the object.
     fn ask(&mut self, path: String, object: String, took: Duration, values: usize) {
         if let Some(asked) = self.questions.iter_mut().find(|asked| asked.object == object) {
             asked.paths.push(path);
@@ -467,13 +467,13 @@ impl Model {
         self.view.panes.get_mut(self.focus)?.counters.get_mut(place)
     }
 
-    /// Lets lines leave the looks that a counter has taken.
+    /// Forgets the looks of the focused pane's lines, so that they avoid the look that a counter has taken.
     pub(super) fn forget_looks(&mut self) {
         let state = self.states.get_mut(self.focus);
         state.into_iter().for_each(|state| state.looks.get_mut().clear());
     }
 
-    /// The power of ten by which the selected line is multiplied at present.
+    /// The exponent of the power of ten by which the selected line is multiplied at present.
     fn selected_power(&self) -> i8 {
         let Some(window) = self.window() else { return 0 };
         let entries = self.entries(self.focus);
@@ -514,7 +514,7 @@ impl Model {
         self.changed(effects);
     }
 
-    /// Moves the selection in the focused pane by so many lines.
+    /// Moves the selection in the focused pane by this many lines; negative is up.
     pub(super) fn select(&mut self, by: isize) {
         let is_table = self.view.panes.get(self.focus).is_some_and(|one| one.kind == Kind::Table);
         let mut lines = Vec::new();
@@ -536,7 +536,7 @@ impl Model {
         state.line = lines.get(state.selected).copied().flatten();
     }
 
-    /// Adds a chart of the selected row's counter by which the table is sorted.
+    /// Adds to a chart the selected row's value in the column by which the table is sorted.
     fn chart_of_row(&mut self, effects: &mut Vec<Effect>) {
         let Some(place) = self.selected_place() else { return };
         let is_table = self.view.panes.get(self.focus).is_some_and(|one| one.kind == Kind::Table);

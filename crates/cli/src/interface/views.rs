@@ -1,24 +1,25 @@
-//! The views that were left. Live sources go on collecting for them, so that their charts have no gap on return.
+//! The views that were shown before. Live sources go on collecting for them, so that their charts have no gap on
+//! return.
 
 use super::layout::{Kind, View};
 use super::model::{Effect, Model, PaneState};
 use std::collections::HashSet;
 
-/// The most views that are kept beside the shown one.
+/// The most earlier views that are kept.
 const MOST_LEFT: usize = 8;
 
-/// A view that was left, with the states of its panes.
+/// A view that was shown before, with the states of its panes.
 pub(super) struct LeftView {
     pub(super) view: View,
     states: Vec<PaneState>,
-    /// Whether live sources are no longer sampled for it, until it is shown again.
+    /// Whether live sources are not sampled for the view until it is shown again.
     pub(super) rests: bool,
 }
 
-/// The views that were left, the latest last.
+/// The views that were shown before, the latest last.
 pub(super) type Left = Vec<LeftView>;
 
-/// The shown view, and those that were left and are sampled.
+/// The shown view, and the earlier views for which sources are still sampled.
 pub(super) fn all<'a>(view: &'a View, left: &'a Left) -> Vec<&'a View> {
     let left = left.iter().filter(|one| !one.rests).map(|one| &one.view);
     std::iter::once(view).chain(left).collect()
@@ -31,14 +32,14 @@ pub(super) fn is_drawn(views: &[&View], path: &str) -> bool {
 }
 
 impl Model {
-    /// Shows a view with its own time. The one before is kept, unless it has the same name.
+    /// Shows a view with its own time. The previous view is kept, unless it has the same name.
     pub(crate) fn show(&mut self, view: View) {
         self.seconds = view.seconds.filter(|_| self.is_live());
         self.put(view, Vec::new());
     }
 
-    /// Shows the view with this name, as it was left, at the shown time; a built-in one that is shown already, or that
-    /// lacks counters, as it is built in. `false` if there is none.
+    /// Shows the view with this name at the shown time, as it was when it was last shown. A built-in view is shown as
+    /// it is built in if it is already shown or lacks counters. `false` if there is no such view.
     pub(super) fn show_named(&mut self, name: &str, effects: &mut Vec<Effect>) -> bool {
         let whole = View::built_in(name);
         let place = self.left.iter().position(|one| one.view.name == name);
@@ -71,8 +72,7 @@ impl Model {
         self.drop_lines();
     }
 
-    /// The paths to collect: those of the shown view, and of live sources those of the views that were left, as far as
-    /// they can be read.
+    /// The paths to collect: those of the shown view and, with live sources, those of earlier views that can be read.
     pub(crate) fn paths(&self) -> Vec<String> {
         let mut paths = self.view.paths();
         let mut known: HashSet<String> = paths.iter().cloned().collect();
@@ -91,7 +91,7 @@ impl Model {
         }
     }
 
-    /// Stops sampling for the view that was left first and has lines of its own, if the shown one needs their room.
+    /// Stops sampling for the oldest earlier view that has lines of its own, if the shown view needs their room.
     pub(super) fn make_room(&mut self, effects: &mut Vec<Effect>) {
         let live = || self.sources.iter().filter(|one| one.is_live);
         if !live().any(|one| one.past.leaves_out(|path| self.view.has(path))) {

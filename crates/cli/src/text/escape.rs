@@ -78,7 +78,7 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// Escapes the part of `text` from `start` on.
+/// Escapes the unsafe characters of `text` from the byte `start` on.
 pub(crate) fn escape_from(text: &mut String, start: usize) {
     let new = text.get(start..).unwrap_or_default();
     if is_plain(new) || !new.chars().any(is_unsafe) {
@@ -99,7 +99,7 @@ pub(crate) fn width(text: &str) -> usize {
     if is_plain(text) { text.len() } else { text.width() }
 }
 
-/// A text that is at most `room` columns wide, or as much of its beginning as leaves room for an
+/// A text if it is at most `room` columns wide, otherwise as much of its beginning as leaves a column for an
 /// ellipsis; and whether anything was cut off.
 pub(crate) fn clip(text: &str, room: usize) -> (&str, bool) {
     if width(text) <= room {

@@ -119,7 +119,7 @@ impl serde_json::ser::Formatter for Guarded {
     }
 }
 
-/// Appends a value as JSON whose strings cannot control a terminal.
+/// Appends a value as JSON, with strings that cannot control a terminal.
 pub(crate) fn push_value(out: &mut String, value: &impl Serialize) {
     let mut text = Vec::new();
     let mut serializer = serde_json::Serializer::with_formatter(&mut text, Guarded);

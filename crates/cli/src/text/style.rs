@@ -1,4 +1,4 @@
-//! Styles of text: a few, with the sixteen colours of the terminal.
+//! The styles of text, in the terminal's sixteen colours.
 
 /// The style of a piece of text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

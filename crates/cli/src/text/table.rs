@@ -30,7 +30,7 @@ struct Column {
 struct Cell {
     start: u32,
     end: u32,
-    /// The width of the text before the decimal point.
+    /// The width of the text before the decimal point, in columns.
     lead: u32,
     /// The width of the text.
     width: u32,
@@ -56,14 +56,14 @@ pub(crate) struct Layout {
     pub(crate) titles: bool,
     /// The number of blanks before each line.
     pub(crate) indent: usize,
-    /// The greatest width of a line.
+    /// The greatest width of a line in columns.
     pub(crate) width: usize,
 }
 
 const GAP: usize = 2;
-/// The least width of a column of shortened labels that can be read.
+/// The least readable width of a column of shortened labels.
 const SHORTEST: usize = 8;
-/// The least width of a column of labels if values would be cut otherwise.
+/// The least width of a column of labels where wider ones would cut values.
 const LEAST: usize = 3;
 
 impl Table {
@@ -109,8 +109,8 @@ impl Table {
         self.cell(style, |out| out.push_str(text));
     }
 
-    /// Makes every column at least as wide as `widths`, and updates these, so that nothing moves in a
-    /// table that is redrawn.
+    /// Makes every column at least as wide as `widths`, and sets `widths` to the new widths. So nothing
+    /// moves in a table that is redrawn.
     pub(crate) fn keep_widths(&mut self, widths: &mut Vec<(usize, usize)>) {
         self.floors.clone_from(widths);
         *widths = self.measure(false);
@@ -204,7 +204,7 @@ impl Table {
         }
     }
 
-    /// The width of each column before and behind the decimal point.
+    /// The width of each column before and behind the decimal point, in columns of the terminal.
     fn measure(&self, titles: bool) -> Vec<(usize, usize)> {
         let mut measures = self.floors.clone();
         measures.resize(self.columns.len(), (0, 0));
@@ -224,9 +224,8 @@ impl Table {
     }
 }
 
-/// Appends one line of cells, each given as text, style, blanks before it, its own width and the column's
-/// width. The line is no wider than the layout, and has no blanks at
-/// the end.
+/// Appends one line of cells. Each cell is its text, its style, the number of blanks before it, its own
+/// width and the column's width. The line is no wider than the layout, and has no blanks at the end.
 fn push_line<'a>(
     out: &mut String,
     layout: Layout,

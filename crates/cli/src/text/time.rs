@@ -17,7 +17,8 @@ pub(crate) fn local_clock(time: CalendarTime, interval: Option<Duration>) -> Opt
     zoned(time, if has_fractions(time, interval) { "%T%.3f" } else { "%T" })
 }
 
-/// The zone of this machine at a moment, or now if `time` is `None`, as a text log of Windows names it.
+/// The time zone of this machine at a moment, or now if `time` is `None`, with the name that a text log of Windows
+/// gives it.
 pub(crate) fn zone_at(time: Option<FileTime>) -> TextZone {
     let time = time.and_then(|time| rfc3339(time.to_system_time())?.parse().ok());
     let zoned = time.unwrap_or_else(jiff::Timestamp::now).to_zoned(TimeZone::system());

@@ -18,18 +18,17 @@ pub(crate) struct Wide {
     columns: Vec<Column>,
     places: HashMap<Key, usize>,
     records: Option<Records>,
-    /// How many counters have no column, because they appeared after the first sample.
+    /// The number of counters without a column, because they appeared after the first sample.
     late: usize,
-    /// How many samples were shown since the titles had to be repeated. They are repeated for each
-    /// page of samples.
+    /// The number of samples since the titles had to be printed again; they are repeated for each page.
     lines: usize,
-    /// How many columns the titles were printed for.
+    /// The number of columns for which titles were printed.
     shown: usize,
     interval: Option<Duration>,
 }
 
-/// The content of a column: for a path with a wildcard the counter of one instance, so that no column
-/// has the values of two processes; otherwise the path, whose instance may end and come back.
+/// The content of a column. For a path with a wildcard it is the counter of one instance, so that no column has the
+/// values of two processes. Otherwise it is the path; its instance may end and come back.
 #[derive(PartialEq, Eq, Hash)]
 enum Key {
     Instance(PathId, u32, u32, Option<Identity>),
@@ -132,7 +131,7 @@ impl Wide {
         records.row(out, std::iter::once(Field::text(time.as_deref())).chain(values));
     }
 
-    /// Appends the line in the style of vmstat, with the titles again for each page.
+    /// Appends the line of a sample in the style of vmstat, with the titles again for each page.
     fn line_for_people(
         &mut self,
         out: &mut String,

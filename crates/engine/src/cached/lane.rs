@@ -345,7 +345,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
                 leading.end(&Ok(T::default()));
                 return value.ok_or_else(|| self.recursion());
             }
-            // The source may be free: the thread whose turn it is has not woken yet.
+            // The source may be free: the thread that has its turn next has not woken yet.
             if late {
                 state.alone.retain(|waiting| *waiting != mine);
                 self.wake(state);

@@ -402,7 +402,7 @@ impl MeasurementContext {
     }
 
     /// The readings of the newest cycle or, before the first cycle, of the baseline. The slots of
-    /// the readings tell which values the context measures.
+    /// the readings show which values the context measures.
     ///
     /// # Errors
     /// [`MeasureError::State`] in any state but [`State::Initialized`].

@@ -158,7 +158,7 @@ impl SensorSlot {
 /// |---|---|
 /// | `1/s`, `B/s` | events or bytes so far |
 /// | `%` of time, `s` an operation | time so far: [`raw_per_second`](Self::raw_per_second) units are a second. Some types of counters count the time in which nothing was done: `\Processor(*)\% Processor Time` |
-/// | `%` of an amount | the part, whose whole is not here |
+/// | `%` of an amount | the part; the whole is not here |
 /// | `s` since a beginning | the point in time of the beginning |
 /// | `B`, none | the quantity itself |
 #[derive(Clone, Debug)]

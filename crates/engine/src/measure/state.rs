@@ -13,15 +13,15 @@ pub enum State {
     Initializing,
     /// Structure and values are readable; `prepare` is next.
     Initialized,
-    /// At work on `prepare`.
+    /// The context is at work on `prepare`.
     Preparing,
-    /// Ready to `sample`.
+    /// The context is ready to `sample`.
     Prepared,
-    /// At work on `sample`.
+    /// The context is at work on `sample`.
     Sampling,
     /// A sample is taken; `decode` is next.
     Sampled,
-    /// At work on `decode`.
+    /// The context is at work on `decode`.
     Decoding,
 }
 
@@ -50,13 +50,13 @@ impl fmt::Display for State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Operation {
-    /// Making ready.
+    /// Making everything ready for a sample.
     Prepare,
     /// Taking the data.
     Sample,
-    /// Making values of the data.
+    /// Making values of the sample's data.
     Decode,
-    /// Reading structure or values.
+    /// Reading the structure or the values of the context.
     Read,
 }
 

@@ -15,7 +15,7 @@ impl Query {
     /// Collects what the paths need of one source into the snapshot.
     ///
     /// # Errors
-    /// The failure of the source to collect, or to tell what its indexes mean now;
+    /// The failure of the source to collect, or to return the present meaning of its indexes;
     /// [`SourceErrorKind::Changing`] if the indexes change with every attempt.
     pub(super) fn collect_slot(
         &mut self,

@@ -1,7 +1,7 @@
 //! The known objects and names of a source, and the search for more.
 //!
-//! A source lists at once only what costs nothing to list. More is found when a name is looked for:
-//! the objects of a provider that has to be asked, names in other languages, objects that are
+//! A source lists at once only the objects that cost nothing to list. A search for a name finds
+//! more: the objects of a provider that has to be asked, names in other languages, objects that are
 //! costly to list. [`Lookup::find`] tries these in the order of their cost.
 
 use super::error::QueryError;
@@ -78,7 +78,7 @@ impl<S: Source> Lookup<S> {
     /// anything was read.
     ///
     /// # Errors
-    /// The source's error if it does not tell its catalogue or titles.
+    /// The source's error if it does not return its catalogue or titles.
     pub fn prepare(&mut self, language: Option<LanguageId>) -> Result<bool, SourceError> {
         if self.language.is_some() {
             return Ok(false);
@@ -102,7 +102,7 @@ impl<S: Source> Lookup<S> {
     ///
     /// # Errors
     /// The error of `look` after there is nothing more to find out; [`QueryError::Source`] if the
-    /// source cannot tell now whether there is such an object. The next call tries again.
+    /// source does not know at present whether the object exists. The next call tries again.
     pub fn find<T>(
         &mut self,
         object: &NamePattern,

@@ -29,7 +29,7 @@ impl Layouts {
     }
 
     /// The same templates with one more counter behind the others, of type
-    /// [`CounterType::ABSENT_VALUES`]. With it an instance tells which of its counters have no
+    /// [`CounterType::ABSENT_VALUES`]. In each instance, this counter marks the counters without a
     /// value.
     #[must_use]
     pub fn telling_absent(mut self) -> Self {

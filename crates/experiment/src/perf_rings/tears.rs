@@ -1,9 +1,9 @@
-//! Where records of the kernel may have been lost.
+//! Spans of time in which records of the kernel may have been lost.
 
-/// From when to when: behind the first time, and up to the second.
+/// A span of time: from behind the first time up to and including the second.
 pub(super) type Span = (u64, u64);
 
-/// The span over two.
+/// The smallest span that contains both; `None` if both are `None`.
 pub(super) fn united(one: Option<Span>, other: Option<Span>) -> Option<Span> {
     match (one, other) {
         (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),
@@ -11,11 +11,11 @@ pub(super) fn united(one: Option<Span>, other: Option<Span>) -> Option<Span> {
     }
 }
 
-/// The last span in which records may have been lost, and the number of events told around it.
+/// The last span in which records may have been lost, and the gap of the events returned so far.
 #[derive(Debug)]
 pub(super) struct Tears {
     span: Span,
-    /// Whether an event from behind it was told.
+    /// Whether an event from behind the span was returned.
     is_behind: bool,
     gap: u64,
 }
@@ -25,7 +25,7 @@ impl Tears {
         Self { span: (0, 0), is_behind: true, gap: 0 }
     }
 
-    /// Adds a span. The earliest event that is not told yet is at this time.
+    /// Adds a span. `earliest` is the time of the earliest event that was not yet returned.
     pub(super) fn add(&mut self, new: Span, earliest: Option<u64>) {
         let before = earliest.is_some_and(|earliest| earliest <= self.span.1).then_some(self.span);
         self.gap += u64::from(!self.is_behind);
@@ -33,8 +33,8 @@ impl Tears {
         self.is_behind = false;
     }
 
-    /// The [`gap`](crate::PerfEvent::gap) of the event at this time, which is the next one. While records may have been
-    /// lost, each event has another one.
+    /// The [`gap`](crate::PerfEvent::gap) of the next event, which has this time. Within a span in
+    /// which records may have been lost, each event has a gap of its own.
     pub(super) fn gap(&mut self, time: u64) -> u64 {
         let (from, to) = self.span;
         if time > from {

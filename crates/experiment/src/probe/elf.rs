@@ -1,9 +1,9 @@
 //! Places of functions and USDT probes in ELF files.
 //!
-//! A USDT probe is a note in the section `.note.stapsdt`, of the name `stapsdt` and the kind 3. It has three
-//! addresses, of as many bytes as the file's: the probe's, that of the section `.stapsdt.base` when the file was linked,
-//! and that of the semaphore, or 0. Behind them are the names of provider and probe and a text about
-//! arguments, each with a zero at its end.
+//! A USDT probe is a note in the section `.note.stapsdt`, with the name `stapsdt` and the kind 3.
+//! It has three addresses in the file's width: that of the probe, that of the section
+//! `.stapsdt.base` when the file was linked, and that of the semaphore, or 0. Behind them are the
+//! names of provider and probe and a text about arguments, each with a zero byte at its end.
 
 use object::read::{File, Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _};
 use object::{BinaryFormat, SymbolFlags};
@@ -11,27 +11,27 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
-/// The largest file that is read.
+/// The most bytes of a file that is read.
 const LARGEST: u64 = 4 << 30;
-/// How many probes an error names.
+/// The most probes that an error names.
 const MOST_NAMED: usize = 8;
 
 /// A place in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
-    /// Where the probed instruction is, in bytes from the beginning of the file.
+    /// The offset of the probed instruction in the file, in bytes.
     pub(super) offset: u64,
-    /// Where the semaphore is; 0 without one.
+    /// The offset of the semaphore in the file, in bytes; 0 without one.
     pub(super) semaphore: u32,
 }
 
-/// The functions of this name.
+/// The places of the functions with this name in the symbols of a file.
 pub(super) fn functions(path: &Path, symbol: &str) -> io::Result<Vec<Place>> {
     let bytes = read(path)?;
     functions_in(&bytes, symbol).map_err(|why| why.of(path))
 }
 
-/// The USDT probes of this name.
+/// The places of the USDT probes with this name in a file.
 pub(super) fn usdt_probes(path: &Path, provider: &str, name: &str) -> io::Result<Vec<Place>> {
     let bytes = read(path)?;
     usdt_probes_in(&bytes, provider, name).map_err(|why| why.of(path))
@@ -47,7 +47,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     std::fs::read(path).map_err(of_path)
 }
 
-/// Why there is no place.
+/// The reason why there is no place.
 #[derive(Debug, PartialEq, Eq)]
 enum Why {
     NoProgram(String),
@@ -76,7 +76,7 @@ fn parse(bytes: &[u8]) -> Result<File<'_>, Why> {
     }
 }
 
-/// The place in the file of what is at an address in memory.
+/// The offset in the file of an address in memory; `None` where no segment has it.
 fn offset(file: &File<'_>, address: u64) -> Option<u64> {
     file.segments().find_map(|segment| {
         let (start, length) = segment.file_range();
@@ -87,7 +87,7 @@ fn offset(file: &File<'_>, address: u64) -> Option<u64> {
 
 fn functions_in(bytes: &[u8], name: &str) -> Result<Vec<Place>, Why> {
     const FUNCTION: u8 = 2;
-    /// `STT_GNU_IFUNC`: the symbol is that of the function that chooses.
+    /// `STT_GNU_IFUNC`: the symbol names a function that chooses another one.
     const CHOSEN: u8 = 10;
     let file = parse(bytes)?;
     let mut places = Vec::new();
@@ -108,7 +108,7 @@ fn functions_in(bytes: &[u8], name: &str) -> Result<Vec<Place>, Why> {
     }
     let why = match (places.is_empty(), is_chosen) {
         (false, false) => return Ok(places),
-        // Another one of the name is of an older version.
+        // Another symbol of this name is that of an older version.
         (_, true) => format!(
             "{name} stands for one of several functions, which is chosen when the program starts; name that one"
         ),
@@ -170,7 +170,7 @@ struct Note<'a> {
     name: &'a [u8],
 }
 
-/// The notes of a section. What is damaged ends them.
+/// The notes of a section, up to the first damaged one.
 struct Notes<'a> {
     rest: &'a [u8],
     /// Whether addresses have 8 bytes.
@@ -194,11 +194,11 @@ impl<'a> Notes<'a> {
         Some(if self.is_little { u64::from_le_bytes(*bytes) } else { u64::from_be_bytes(*bytes) })
     }
 
-    /// So many bytes, behind which the next ones begin at a multiple of four.
+    /// Takes so many bytes. The next read begins at a multiple of four.
     fn padded(&mut self, length: u32) -> Option<&'a [u8]> {
         let length = usize::try_from(length).ok()?;
         let (bytes, _) = self.rest.split_at_checked(length)?;
-        // The last one may lack it.
+        // The last bytes may lack the padding.
         self.rest = self.rest.get(length.checked_next_multiple_of(4)?..).unwrap_or_default();
         Some(bytes)
     }
@@ -210,7 +210,7 @@ impl<'a> Notes<'a> {
         Some(text)
     }
 
-    /// The next note; `Some(None)` where it is about something else.
+    /// The next note; `Some(None)` where it is not about a probe, `None` at the end.
     fn note(&mut self) -> Option<Option<Note<'a>>> {
         let [owner, about, kind] = [self.number4()?, self.number4()?, self.number4()?];
         let owner = self.padded(owner)?;

@@ -24,7 +24,7 @@ pub(super) fn deliver_all(shared: &Shared, deliveries: Vec<Box<dyn Delivery>>) -
             wanted.now = false;
             wanted.end
         };
-        // Behind the wait, so that a guest that came meanwhile misses nothing.
+        // Guests are taken after the wait, so that one that was added meanwhile misses nothing.
         outcome.guests.append(&mut locked(&shared.guests));
         for place in 0.. {
             // The list is not locked while records are delivered: bindings are added to it.
@@ -103,8 +103,8 @@ impl DeliveryOutcome {
 }
 
 impl Bound {
-    /// Whether the filter lets a record through by the duration of its section, without the calls in it.
-    /// Where it asks for a duration, the ends of those sections alone are left.
+    /// Whether the filter lets a record through by the duration of its section, without the calls
+    /// in it. A filter with a duration lets through only the ends of sections that match it.
     fn chooses(&self, record: &EventRecord, section: Option<&Section>) -> bool {
         let mut filter = locked(&self.filter);
         let name = &record.event.name;

@@ -1,29 +1,30 @@
-//! What was left out between the events of a binding.
+//! The gaps between the events of a binding: starts and ends that were left out.
 
 use crate::EventKind;
 use crate::event::PerfEvent;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What makes the [`gap`](PerfEvent::gap)s of a binding's events.
+/// The parts of the [`gap`](PerfEvent::gap)s of a binding's events.
 #[derive(Default)]
 pub(super) struct Gaps {
-    /// Those of the event source, and of earlier ones.
+    /// The gap of the event source's last event, and the sum of those of earlier event sources.
     source: u64,
     before: u64,
-    /// How many events the sources had missed at the last one.
+    /// The number of events that the sources had missed by the last event.
     missed: u64,
-    /// The starts and ends of each name that were left out.
+    /// The number of starts and ends of each name that were left out.
     left_out: HashMap<Arc<str>, u64>,
 }
 
 impl Gaps {
-    /// Notes the gap that the source gave to an event, and what it has missed by now.
+    /// Sets the gap that the source gave to its last event, and the number of events missed by
+    /// then.
     pub(super) fn of_source(&mut self, gap: u64, missed: u64) {
         (self.source, self.missed) = (gap, missed);
     }
 
-    /// Notes that another source goes on, and what they have missed so far.
+    /// Goes on to another source; `missed` is the number of events missed so far.
     pub(super) fn end_source(&mut self, missed: u64) {
         self.before += self.source + u64::from(missed > self.missed);
         self.source = 0;

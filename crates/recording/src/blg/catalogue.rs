@@ -1,39 +1,39 @@
-//! The counters that a log was asked to record, as its record of kind 0x20 lists them: sub-records
-//! of a sample follow the same order. Reading and writing.
+//! The catalogue of a log, its record of kind 0x20, read and written: the counters that the log was asked to
+//! record. Sub-records of a sample follow in the same order.
 
 use super::{i64_at, u32_at};
 use perfhive_format::CounterType;
 
-/// Bytes in front of the first entry.
+/// The number of bytes in front of the first entry.
 const HEAD: usize = 8;
-/// What a record begins with in every log seen: a number that is not understood, and what pdh.h calls
-/// `PDH_LOG_WRITE_ACCESS | PDH_LOG_TYPE_BINARY`.
+/// The first two numbers of the record in every log seen. The meaning of the first is unknown; the second is,
+/// in the words of pdh.h, `PDH_LOG_WRITE_ACCESS | PDH_LOG_TYPE_BINARY`.
 const START: [u32; 2] = [0x6ff, 0x0002_0008];
-/// The flag of an entry for a whole object, and of one for all instances of a counter.
+/// The flag of an entry for a whole object, and that of an entry for all instances of a counter.
 const WHOLE: u32 = 0x10;
 const INSTANCES: u32 = 1;
-/// The instance of an entry for all of them.
+/// The instance name of an entry for all instances.
 pub(super) const ALL: &str = "*";
-/// Bytes of an entry in front of its strings.
+/// The number of bytes of an entry in front of its strings.
 const ENTRY: usize = 52;
 
-/// One path that was recorded.
+/// An entry of the catalogue: one counter path that was recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// A whole object was recorded, not one counter.
+    /// Whether the whole object was recorded, not one of its counters.
     pub(super) is_whole: bool,
     pub(super) machine: String,
     pub(super) object: String,
-    /// `*` for all; `None` for an object without instances.
+    /// The name of the instance, [`ALL`] for all instances; `None` for an object without instances.
     pub(super) instance: Option<String>,
     pub(super) counter: String,
     pub(super) counter_type: CounterType,
-    /// Ticks a second of the counter's clock.
+    /// The frequency of the counter's clock in Hz.
     pub(super) frequency: i64,
     pub(super) scale: i32,
 }
 
-/// A record with these entries.
+/// The bytes of a catalogue with these entries.
 pub(super) fn write(entries: &[Entry]) -> Vec<u8> {
     let mut record: Vec<u8> = START.iter().flat_map(|number| number.to_le_bytes()).collect();
     for entry in entries {
@@ -42,7 +42,7 @@ pub(super) fn write(entries: &[Entry]) -> Vec<u8> {
     record
 }
 
-/// The entries of a record; what is damaged ends the list.
+/// The entries of a catalogue up to the first damaged one.
 pub(super) fn read(record: &[u8]) -> Vec<Entry> {
     let mut entries = Vec::new();
     let mut rest = record.get(HEAD..).unwrap_or_default();

@@ -1,9 +1,9 @@
 //! Counters that a log recorded one by one, as data blocks.
 //!
-//! PDH records two numbers of a counter. The first is its value; the second is its base, or for
-//! types without a base the reading of the clock that the type's formula takes. The catalogue has
-//! the clock's frequency. So each counter can be cooked as on the machine: objects are put together
-//! from the counters of one name, with a block for each object, since its clocks are its own.
+//! PDH records two numbers of a counter. The first is its value. The second is its base or, for
+//! types without a base, the reading of the clock that the type's formula takes. The catalogue has
+//! the clock's frequency, so each counter can be cooked as on the machine. The counters of one object name
+//! make an object. Each object gets a block of its own, because its clocks are its own.
 
 use super::catalogue::Entry;
 use super::{i64_at, u32_at};
@@ -14,27 +14,27 @@ use perfhive_format::{
 };
 use std::collections::HashMap;
 
-/// Bytes of a single counter, and of an item of several, without names.
+/// Lengths in bytes, without names: a single counter, an item of several, and the head in front of the items.
 const SINGLE: usize = 40;
 const ITEM: usize = 24;
 const SEVERAL: usize = 24;
 
-/// Statuses of a value: valid, and valid since the last sample.
+/// The statuses of a value that exists: `PDH_CSTATUS_VALID_DATA` and `PDH_CSTATUS_NEW_DATA`.
 const VALID: [u32; 2] = [0, 1];
 
-/// The most definitions of an object: a mask of 64 bits, which is one of them, says which have no
-/// value.
+/// The most definitions of an object. One of them is a mask of 64 bits, which marks the definitions without
+/// a value.
 const MOST: usize = 64;
 
 /// The most instances of an object in a sample.
 const MOST_ROWS: usize = 1 << 16;
-/// The most values without a valid status that become faults of a sample.
+/// The most values without a valid status that become faults of one sample.
 const MOST_MISSING: usize = 64;
 
-/// The longest name of an instance, in UTF-16 units.
+/// The most UTF-16 units of an instance's name.
 const LONGEST_NAME: usize = 1024;
 
-/// The index that no name has: that of the mask.
+/// The title index of the mask, which no name has.
 const NO_NAME: TitleIndex = TitleIndex(0);
 
 /// The numbers that PDH recorded of a counter.
@@ -45,81 +45,82 @@ struct Raw {
     multi: u32,
 }
 
-/// What sub-records of a sample hold, until its blocks are made.
+/// The counters of a sample, collected from its sub-records until its blocks are made.
 #[derive(Default)]
 pub(super) struct Counters {
     objects: Vec<Object>,
-    /// What each entry of the catalogue fills; `None` for what is not read.
+    /// Where the value of each entry of the catalogue goes; `None` for entries that are not read.
     targets: Vec<Option<Target>>,
-    /// Local time of the sample.
+    /// The local time of the sample; `None` before its first counter.
     local: Option<FileTime>,
-    /// What is added to local time to get UTC, as the last sample with both told.
+    /// The difference from local time to UTC in steps of 100 ns, from the last sample that had both times.
     bias: Option<i64>,
     is_local: bool,
-    /// Ticks a second of the machine's performance counter.
+    /// The frequency of the machine's performance counter in Hz.
     perf_freq: i64,
     writer: BlockWriter,
-    /// Instances without a value, by their path.
+    /// The counters of this sample without a value: the path, and PDH's status.
     pub(super) missing: Vec<(String, u32)>,
 }
 
-/// Machine and name of an object, and whether it has instances.
+/// The key of an object: its machine, its name, and whether it has instances.
 type Key<'a> = (&'a str, &'a str, bool);
 
-/// What an entry of the catalogue fills.
+/// Where the values of an entry of the catalogue go: object, column and row.
 struct Target {
     object: usize,
     column: usize,
-    /// The name of the entry's instance, as a row has it.
+    /// The name of the entry's instance in UTF-16, as [`Row::name`] has it.
     name: Vec<u8>,
-    /// The row of this instance in the sample before.
+    /// The row of this instance in the previous sample.
     row: usize,
 }
 
-/// An object that is put together.
+/// An object that is built from its counters.
 struct Object {
     machine: String,
     name: String,
     has_instances: bool,
     columns: Vec<Column>,
-    /// How many counters there was no room for.
+    /// The number of counters beyond [`MOST`], which are left out.
     left_out: usize,
-    /// Instances of this sample, and behind them those that the sample before had from there on: most
-    /// samples have the same ones in the same order. PDH does not number those of one name.
+    /// The instances of this sample so far. Behind them are the rows of the previous sample from
+    /// that place on: most samples have the same instances in the same order. PDH does not number
+    /// instances of one name.
     rows: Vec<Row>,
-    /// How many rows are of this sample.
+    /// The number of rows that belong to this sample.
     used: usize,
-    /// The rows of each name.
+    /// The places of the rows of each name.
     by_name: HashMap<Vec<u8>, Vec<usize>>,
-    /// The readings of the clocks that counters told in this sample.
+    /// The readings of each [`Clock`], as the counters of this sample have them.
     clocks: [Told; 3],
-    /// Made for the first sample with values.
+    /// The object's definitions; `None` until the first sample with values.
     template: Option<ObjectTemplate>,
 }
 
-/// A counter of an object.
+/// A counter of an object, and where a row has its values.
 struct Column {
     entry: Entry,
-    /// The clock that the second number is a reading of.
+    /// The clock that the counter's second number is a reading of; `None` where that number is a base.
     clock: Option<Clock>,
     base: Option<CounterType>,
-    /// The place of the value in a row; the base follows.
+    /// The place of the value in [`Row::values`]; the base, if there is one, follows it.
     at: usize,
-    /// Whether a value had more than the 32 bits of its type.
+    /// Whether some value needed more than the 32 bits of the counter's type.
     is_wide: bool,
 }
 
 /// An instance of an object.
 struct Row {
-    /// UTF-16, as the log has it.
+    /// The instance's name in UTF-16, as the log has it.
     name: Vec<u8>,
-    /// The number of rows of this name before it.
+    /// The number of earlier rows with the same name.
     order: usize,
-    /// In the order of the definitions, the mask of those without a value last.
+    /// The values in the order of the definitions. The mask of counters without a value is the last.
     values: Vec<u64>,
 }
 
-/// What the counters of an object tell of a clock.
+/// The reading of a clock that an object's counters have: none, one, or several that differ.
 #[derive(Clone, Copy, Default)]
 enum Told {
     #[default]
@@ -129,7 +130,7 @@ enum Told {
 }
 
 impl Counters {
-    /// Arranges the entries of a catalogue as objects.
+    /// Arranges the entries of a catalogue as objects with columns.
     pub(super) fn new(entries: &[Entry]) -> Self {
         let mut counters = Self { perf_freq: FileTime::PER_SECOND, ..Self::default() };
         // The machine has one performance counter, whatever an object's counters use.
@@ -161,20 +162,21 @@ impl Counters {
         counters
     }
 
-    /// The objects with more counters than are read, and how many these are.
+    /// The name of each object with more counters than are read, and the number of counters left out.
     pub(super) fn left_out(&self) -> Vec<(String, usize)> {
         let objects = self.objects.iter().filter(|object| object.left_out > 0);
         objects.map(|object| (object.name.clone(), object.left_out)).collect()
     }
 
-    /// The same counters, with what is added to local time to get UTC where no counter tells it.
+    /// The same counters with the difference from local time to UTC, in steps of 100 ns, that holds until a counter
+    /// has the UTC time itself.
     pub(super) fn with_bias(mut self, bias: Option<i64>) -> Self {
         self.bias = bias;
         self
     }
 
-    /// Adds a single counter (sub-record 0x0103), which is the one of `entry`; `None` where it is
-    /// damaged.
+    /// Adds the value of a single counter (sub-record 0x0103), which `entry` describes; `None` where the sub-record
+    /// is damaged.
     pub(super) fn add_single(&mut self, (number, entry): (usize, &Entry), of: &[u8]) -> Option<()> {
         let payload = of.get(..SINGLE)?;
         let status = u32_at(payload, 0)?;
@@ -199,7 +201,7 @@ impl Counters {
         Some(())
     }
 
-    /// Adds several instances of a counter (sub-record 0x0203); `None` where it is damaged.
+    /// Adds the values of several instances of a counter (sub-record 0x0203); `None` where the sub-record is damaged.
     pub(super) fn add_several(
         &mut self,
         (number, entry): (usize, &Entry),
@@ -208,9 +210,9 @@ impl Counters {
         let (count, status) = (u32_at(of, 4)? as usize, u32_at(of, 8)?);
         self.local = Some(FileTime(i64_at(of, 16)?));
         let items = of.get(SEVERAL..SEVERAL.checked_add(count.checked_mul(ITEM)?)?)?;
-        // Names lie one behind the other, so all of them together are no longer than the record.
+        // Names lie one behind the other, so all names together are no longer than the record.
         let mut left = of.len();
-        // As long as the items are those of the first rows, none has to be looked for.
+        // As long as items and rows have the same names in the same order, no row has to be searched.
         let mut is_in_step = true;
         let mut seen: HashMap<&[u8], usize> = HashMap::new();
         for (place, item) in items.chunks_exact(ITEM).enumerate() {
@@ -244,7 +246,7 @@ impl Counters {
         Some(())
     }
 
-    /// Notes that an instance has no value.
+    /// Remembers that an instance has no value, and PDH's status of it.
     fn missing(&mut self, entry: &Entry, instance: &str, status: u32) {
         if self.missing.len() < MOST_MISSING {
             let of = entry.instance.as_ref().map_or(String::new(), |_| format!("({instance})"));
@@ -252,8 +254,8 @@ impl Counters {
         }
     }
 
-    /// The blocks of the sample; the next one begins empty. An object whose counters contradict one
-    /// another is left out: `Err` has its name.
+    /// Makes the blocks of the sample; the next sample begins empty. An object with counters that contradict one
+    /// another has no block: `Err` has its name.
     pub(super) fn blocks(&mut self, names: &mut MadeUpNames) -> Vec<Result<Vec<u8>, String>> {
         let local = self.local.take().unwrap_or_default();
         let present = || self.objects.iter().filter(|object| object.used > 0);
@@ -267,7 +269,7 @@ impl Counters {
         let time = FileTime(local.0.saturating_add(self.bias.unwrap_or(0)));
         self.is_local = present().next().is_some() && self.bias.is_none();
         let mut blocks = Vec::new();
-        // What is kept for the next sample is no more than this one has.
+        // Rows that are not of this sample are not kept for the next one.
         self.objects.iter_mut().for_each(Object::drop_rest);
         for object in self.objects.iter_mut().filter(|object| object.used > 0) {
             let block = object.block(time, self.perf_freq, names, &mut self.writer);
@@ -277,13 +279,13 @@ impl Counters {
         blocks
     }
 
-    /// Whether the blocks made last have local times: the log does not tell the difference to UTC.
+    /// Whether the blocks made last have local times, because the log lacks the difference to UTC.
     pub(super) fn is_local(&self) -> bool {
         self.is_local
     }
 }
 
-/// The name at an offset, without its end.
+/// The UTF-16 name at an offset, without the NUL behind it; `None` where the offset is behind the record.
 fn name_at(of: &[u8], offset: usize) -> Option<&[u8]> {
     let rest = of.get(offset..)?;
     let units = rest.chunks_exact(2).take(LONGEST_NAME);
@@ -295,21 +297,21 @@ fn text(name: &[u8]) -> String {
     String::from_utf16_lossy(&units.collect::<Vec<_>>())
 }
 
-/// The next whole number of quarters of an hour: zones differ from UTC by such.
+/// The nearest multiple of 15 minutes, in steps of 100 ns: zones differ from UTC by such multiples.
 pub(super) fn whole_quarters(steps: i64) -> i64 {
     const QUARTER: i64 = 15 * 60 * FileTime::PER_SECOND;
     steps.saturating_add(QUARTER / 2).div_euclid(QUARTER).saturating_mul(QUARTER)
 }
 
-/// Whether the formula of a counter takes a clock, or its frequency.
+/// Whether the formula of a counter takes this clock or its frequency.
 fn uses(entry: &Entry, clock: Clock) -> bool {
     Formula::of(entry.counter_type).is_ok_and(|of| of.clock() == Some(clock))
 }
 
-/// The clock that the second number of a type is a reading of, if it is one.
+/// The clock that a type's second number is a reading of; `None` where that number is a base or unused.
 pub(super) fn clock_of(counter_type: CounterType) -> Option<Clock> {
     let clock = Formula::of(counter_type).ok()?.clock()?;
-    // An average takes its base; only its frequency is the clock's.
+    // The second number of an average is its base; of the clock it takes only the frequency.
     (!counter_type.needs_base() || counter_type.is_multi()).then_some(clock)
 }
 
@@ -329,7 +331,7 @@ impl Object {
         }
     }
 
-    /// Adds a counter; `None` where there is no room for it.
+    /// Adds a column for a counter and returns its place; `None` beyond [`MOST`] definitions.
     fn add_column(&mut self, entry: &Entry) -> Option<usize> {
         let base = entry.counter_type.usual_base();
         let at = self.columns.last().map_or(0, Column::end);
@@ -343,8 +345,8 @@ impl Object {
         Some(self.columns.len() - 1)
     }
 
-    /// Whether an instance has the row that is expected: one of this sample, or the next of the sample
-    /// before, which becomes one of this.
+    /// Whether the row at `place` has this name and is of this sample. The next row of the previous sample becomes
+    /// a row of this one, without values.
     fn expects(&mut self, place: usize, name: &[u8]) -> bool {
         let is_next = place == self.used;
         let row = self.rows.get_mut(place).filter(|row| row.name == name);
@@ -356,7 +358,7 @@ impl Object {
         true
     }
 
-    /// Drops the rows of the sample before that are not of this one.
+    /// Drops the rows of the previous sample that this sample has not reached.
     fn drop_rest(&mut self) {
         if self.used < self.rows.len() {
             self.rows.truncate(self.used);
@@ -367,7 +369,8 @@ impl Object {
         }
     }
 
-    /// The row of the `order`-th instance of a name in this sample.
+    /// The row of the `order`-th instance of a name in this sample, added where it is missing;
+    /// `None` beyond [`MOST_ROWS`].
     fn find(&mut self, name: &[u8], order: usize) -> Option<usize> {
         let known = self.by_name.get(name).and_then(|rows| rows.get(order)).copied();
         if let Some(place) = known.filter(|place| *place < self.used) {
@@ -376,7 +379,7 @@ impl Object {
         if self.used >= MOST_ROWS {
             return None;
         }
-        // The instances are not those of the sample before from here on.
+        // From here on the instances differ from those of the previous sample.
         self.drop_rest();
         let same = self.by_name.entry(name.to_vec()).or_default();
         let mut values = vec![0; self.columns.last().map_or(0, Column::end) + 1];
@@ -387,11 +390,11 @@ impl Object {
         Some(self.used - 1)
     }
 
-    /// Sets the value of a counter.
+    /// Sets both numbers of a counter in a row.
     fn set(&mut self, row: usize, column: usize, raw: Raw) {
         let Some(column) = self.columns.get_mut(column) else { return };
         let counter_type = column.entry.counter_type;
-        // The log has room for 64 bits of each value: perfhive counts disk times in more than their type says.
+        // The log has 64 bits for each value: perfhive counts disk times in more bits than their type has.
         let is_wide = counter_type.size_in_bytes() == Some(4) && raw.first > i64::from(u32::MAX);
         if is_wide && !column.is_wide {
             column.is_wide = true;
@@ -423,12 +426,12 @@ impl Object {
         }
     }
 
-    /// The reading of a clock.
+    /// The reading of a clock in this sample.
     fn told(&self, clock: Clock) -> Told {
         self.clocks.get(clock as usize).copied().unwrap_or_default()
     }
 
-    /// The block of this sample; `None` where its counters are not of one moment.
+    /// The block of this sample; `None` where the object's counters are not of one moment.
     fn block(
         &mut self,
         time: FileTime,
@@ -498,13 +501,13 @@ impl Object {
 }
 
 impl Column {
-    /// The place behind the value and its base.
+    /// The place in a row behind the value and its base.
     fn end(&self) -> usize {
         self.at + 1 + usize::from(self.base.is_some())
     }
 }
 
-/// Makes a row one in which no counter has a value.
+/// Marks every counter of a row as one without a value.
 fn empty(columns: &[Column], values: &mut [u64]) {
     values.fill(0);
     if let Some(mask) = values.last_mut() {

@@ -1,17 +1,17 @@
-//! The events of a log, and records that are cut into several of them.
+//! The events of a log, and the records that are cut into several events.
 
 use super::{BUFFER_HEADER, LONGEST_RECORD, begins_log, i64_at, u16_at, u32_at};
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 
-/// Bytes of the header of an event.
+/// The length of an event's header in bytes.
 const EVENT_HEADER: usize = 48;
-/// Bytes in front of the data of a part: the log's GUID, the part's number, and how many there are.
+/// The number of bytes in front of a part's data: the log's GUID, the part's number, and the number of parts.
 const PART_HEADER: usize = 24;
 /// The kind of a buffer with events.
 const DATA: u16 = 0;
 
-/// Where an event begins: the offset of its buffer, and its place in it.
+/// Where an event begins: the offset of its buffer in the file, and of the event in the buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Place {
     buffer: u64,
@@ -28,16 +28,16 @@ impl Place {
 pub(super) struct Event {
     pub(super) kind: u8,
     pub(super) place: Place,
-    /// When it was, in local time.
+    /// The event's local time, in steps of 100 ns since 1601.
     time: i64,
     length: usize,
-    /// The number of the part, from 1, and how many there are.
+    /// The number of the event's part of a record, from 1, and the number of parts.
     part: (u32, u32),
     data: Range<usize>,
 }
 
 impl Event {
-    /// The event at a place of a buffer.
+    /// The event at a place of a buffer; `None` behind the last event, or where it is damaged.
     fn of(buffer: &[u8], place: Place) -> Option<Self> {
         let bytes = buffer.get(place.at..)?;
         let length = usize::from(u16_at(bytes, 0)?);
@@ -49,18 +49,18 @@ impl Event {
     }
 }
 
-/// The events of a log in their order, of which one buffer is in memory.
+/// The events of a log in their order. One buffer is in memory.
 pub(super) struct Events<R> {
     input: R,
     size: usize,
     buffer: Vec<u8>,
-    /// Where the buffer in memory begins, and the next one.
+    /// The offset of the buffer in memory, and of the next one.
     pub(super) start: u64,
     next: u64,
     at: usize,
-    /// Where a buffer begins of which the end is missing, until it is told.
+    /// The offset of a buffer without its end. The reader takes it from here to report it.
     pub(super) cut: Option<u64>,
-    /// Where another log begins behind this one, until it is told.
+    /// The offset of another log behind this one. The reader takes it from here to report it.
     pub(super) another: Option<u64>,
 }
 
@@ -85,7 +85,7 @@ impl<R: Read + Seek> Events<R> {
         Ok(events)
     }
 
-    /// Goes to an event; the first place is that of the first event.
+    /// Goes to the event at a place; [`Place::default`] is that of the first event.
     pub(super) fn go(&mut self, place: Place) -> std::io::Result<()> {
         // The first buffer describes the trace.
         self.next = u64::max(place.buffer, self.size as u64);
@@ -111,14 +111,14 @@ impl<R: Read + Seek> Events<R> {
         }
     }
 
-    /// The data of the event that was read last.
+    /// The part of a record in `event`, which must be the event that was read last.
     pub(super) fn data(&self, event: &Event) -> &[u8] {
         self.buffer.get(event.data.clone()).unwrap_or_default()
     }
 
-    /// How long after the last event of a buffer the buffer was written, in steps of 100 ns: of the buffer's time,
-    /// which is UTC, and the event's, which is local. `None` for other events, which may be as much older as zones
-    /// differ, and where one of both times is missing.
+    /// The time from the last event of a buffer to the writing of the buffer, in steps of 100 ns:
+    /// the buffer's time, which is UTC, less the event's, which is local. `None` for other events,
+    /// which may be older by as much as zones differ, and where one of the two times is missing.
     pub(super) fn lag(&self, event: &Event) -> Option<i64> {
         if Event::of(&self.buffer, Place { buffer: self.start, at: self.at }).is_some() {
             return None;
@@ -127,7 +127,7 @@ impl<R: Read + Seek> Events<R> {
         written.checked_sub(event.time)
     }
 
-    /// Reads the next buffer that has events; `false` at the end of the file.
+    /// Reads the next buffer with events; `false` at the end of the file, or where another log begins.
     fn fill(&mut self) -> std::io::Result<bool> {
         loop {
             self.buffer.clear();
@@ -137,7 +137,7 @@ impl<R: Read + Seek> Events<R> {
             }
             self.start = self.next;
             if begins_log(&self.buffer) {
-                // Its records follow a catalogue of its own.
+                // The other log's records belong to its own catalogue.
                 self.another = Some(self.start);
                 self.buffer.clear();
                 self.input.seek(SeekFrom::Start(self.start))?;
@@ -157,33 +157,33 @@ impl<R: Read + Seek> Events<R> {
     }
 }
 
-/// A record that is put together from its parts.
+/// A record that is built from its parts.
 #[derive(Default)]
 pub(super) struct Record {
     pub(super) bytes: Vec<u8>,
-    /// Where its first part is.
+    /// Where the record's first part is.
     pub(super) place: Place,
-    /// The number of the last part, and how many there are.
+    /// The number of the last part that was added, and the number of parts.
     last: (u32, u32),
 }
 
-/// What a part made of a record.
+/// The state of a record after a part was added.
 #[derive(Default)]
 pub(super) struct Added {
     pub(super) is_complete: bool,
     pub(super) is_too_long: bool,
-    /// A part is missing: of the record that began at `start`, or before this part.
+    /// Whether a part is missing: from the record that began at `start`, or, if `start` is `None`, before this part.
     pub(super) is_missing: bool,
     pub(super) start: Option<u64>,
 }
 
 impl Record {
-    /// Whether parts are missing at the end.
+    /// Whether the record still lacks parts.
     pub(super) fn is_open(&self) -> bool {
         self.last.0 < self.last.1
     }
 
-    /// Adds the part of an event.
+    /// Adds the part of the record that an event has. A part out of order, or too much data, drops the record.
     pub(super) fn add(&mut self, event: &Event, data: &[u8]) -> Added {
         let (number, count) = event.part;
         let mut added = Added::default();

@@ -1,31 +1,31 @@
-//! Writing the trace that a log is: buffers of one size, and events in them.
+//! Writes the event trace that a log consists of: buffers of one size with events in them.
 //!
-//! Field by field as the log of Windows Vista has it, whose container is that of a program of 32
-//! bits. The structures are in Microsoft's `evntrace.h`: `TRACE_LOGFILE_HEADER` in the first
-//! buffer, an `EVENT_TRACE_HEADER` in front of each event. What the log's bytes and the header
-//! files do not tell, such as when the system was started, is 0.
+//! The fields are those of a log of Windows Vista, which has the container of a 32-bit program. The
+//! structures are in Microsoft's `evntrace.h`: `TRACE_LOGFILE_HEADER` in the first buffer, an
+//! `EVENT_TRACE_HEADER` in front of each event. A field is 0 if neither the log's bytes nor the
+//! header files show its value, such as the time of the system's start.
 
 use super::{BUFFER_HEADER, FILE_HEADER};
 use crate::text_log::TextZone;
 use perfhive_format::FileTime;
 use std::io::{Seek, SeekFrom, Write};
 
-/// Bytes of a buffer.
+/// The length of a buffer in bytes.
 const BUFFER: usize = 0x10000;
 /// The most bytes of a record in one event.
 pub(super) const PART: usize = 8000;
-/// Bytes of an event in front of its part of a record.
+/// The number of bytes of an event in front of its part of a record.
 const EVENT: usize = 72;
 /// The class of PDH's events, 933f3bb3-943e-490d-9ced-3cbb14c14479.
 const CLASS: [u8; 16] = [
     0xb3, 0x3b, 0x3f, 0x93, 0x3e, 0x94, 0x0d, 0x49, 0x9c, 0xed, 0x3c, 0xbb, 0x14, 0xc1, 0x44, 0x79,
 ];
-/// Files that are written from their beginning to their end, by a logger in paged memory.
+/// The trace's mode: a file written from its beginning to its end, by a logger in paged memory.
 const FILE_MODE: u32 = 0x0100_0001;
-/// Times of events are those of the system's clock.
+/// The kind of clock: times of events are those of the system's clock.
 const SYSTEM_TIME: u32 = 2;
 
-/// What a trace states of itself.
+/// The description of a trace in its first buffer.
 pub(super) struct TraceHead {
     /// The trace's own number, which each event repeats.
     pub(super) guid: [u8; 16],
@@ -33,9 +33,9 @@ pub(super) struct TraceHead {
     pub(super) file: String,
     /// The zone of the events' times.
     pub(super) zone: TextZone,
-    /// Ticks a second of the machine's performance counter.
+    /// The frequency of the machine's performance counter in Hz.
     pub(super) perf_freq: i64,
-    /// When the first event is, UTC.
+    /// The time of the first event in UTC.
     pub(super) begin: FileTime,
 }
 
@@ -43,10 +43,10 @@ pub(super) struct TraceHead {
 pub(super) struct Trace<W> {
     output: W,
     head: TraceHead,
-    /// The buffer under way, and how many there are before it.
+    /// The buffer that is being filled, and its number; the buffer that describes the trace is 0.
     buffer: Vec<u8>,
     number: u64,
-    /// When the last event was, UTC.
+    /// The time of the last event in UTC.
     last: FileTime,
 }
 
@@ -59,7 +59,7 @@ impl<W: Write + Seek> Trace<W> {
         Ok(trace)
     }
 
-    /// Appends a record, in as many events as it needs. `time` is UTC.
+    /// Appends a record as one event for each [`PART`] of its bytes. `time` is UTC.
     pub(super) fn record(
         &mut self,
         kind: u8,
@@ -90,7 +90,7 @@ impl<W: Write + Seek> Trace<W> {
         into.extend([process, process].iter().flat_map(|id| id.to_le_bytes()));
         into.extend(self.head.zone.local(time).0.to_le_bytes());
         into.extend(CLASS);
-        // Times that the thread had used of the processor.
+        // The thread's processor times.
         into.extend([0; 8]);
         into.extend(self.head.guid);
         into.extend([number, count].iter().flat_map(|number| number.to_le_bytes()));
@@ -98,7 +98,8 @@ impl<W: Write + Seek> Trace<W> {
         into.resize(into.len().next_multiple_of(8), 0);
     }
 
-    /// Writes the buffer under way; `wanted` are the bytes that found no room in it.
+    /// Writes the buffer that is being filled; `wanted` is the number of bytes that found no room
+    /// in it.
     fn write(&mut self, wanted: usize, is_last: bool) -> std::io::Result<()> {
         let used = self.buffer.len();
         let stamp = self.last;
@@ -113,7 +114,8 @@ impl<W: Write + Seek> Trace<W> {
         written
     }
 
-    /// Writes what there is, so that readers see all records so far. Returns the file's length.
+    /// Writes the buffer that is being filled, so that readers see all records so far. Returns the
+    /// file's length in bytes.
     pub(super) fn flush(&mut self) -> std::io::Result<u64> {
         self.write(BUFFER, true)?;
         self.describe()?;
@@ -180,8 +182,8 @@ impl<W: Write + Seek> Trace<W> {
     }
 }
 
-/// Fills the header of a buffer (`WMI_BUFFER_HEADER`). The first buffer states at another place
-/// than the others how many bytes it uses.
+/// Fills the header of a buffer (`WMI_BUFFER_HEADER`). The field for the number of used bytes is
+/// another one in the first buffer.
 fn buffer_header(buffer: &mut [u8], (number, stamp): (u64, FileTime), used: usize, current: usize) {
     let mut header = Vec::with_capacity(BUFFER_HEADER);
     for value in [BUFFER, used, current, 0] {
@@ -204,7 +206,8 @@ fn time_zone(bytes: &mut Vec<u8>, zone: &TextZone) {
     bytes.extend(zone.bias.to_le_bytes());
     for _ in 0..2 {
         let start = bytes.len();
-        // 31 units and a NUL; then the date of the change, of which there is none.
+        // 31 UTF-16 units and a NUL; then the date of a change to daylight saving time, which is
+        // empty.
         bytes.extend(zone.name.encode_utf16().take(31).flat_map(u16::to_le_bytes));
         bytes.resize(start + 64 + 16 + 4, 0);
     }

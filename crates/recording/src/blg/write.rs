@@ -1,8 +1,8 @@
-//! Writing a log with counters one by one.
+//! Writes a log that has its counters one by one.
 //!
-//! A log has titles, a catalogue, and the samples; each counter is a sub-record of its own, of an
-//! object with instances one for all of them. So any source can be written, and what is written
-//! has both numbers of each counter, from which every program cooks its own values.
+//! A log has titles, a catalogue, and samples. In a sample, each counter has a sub-record; that of
+//! an object with instances holds all instances. So any source can be written. The log has both
+//! numbers of each counter, from which every program cooks its own values.
 
 use super::catalogue::{self, ALL, Entry};
 use super::counters::clock_of;
@@ -19,7 +19,7 @@ use std::hash::BuildHasher as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// `PDH_CSTATUS_INVALID_DATA`: what stands for a counter without a value.
+/// The status of a counter without a value: `PDH_CSTATUS_INVALID_DATA`.
 const NO_VALUE: u32 = 0xC000_0BBA;
 
 /// The counters of a binary log, in the order in which they appear.
@@ -31,8 +31,8 @@ pub struct BinaryLogCounters {
 }
 
 impl BinaryLogCounters {
-    /// Adds the counter of a reading, if it is a new one and has a raw value. The log gets its English
-    /// names.
+    /// Adds the counter of a reading, unless it was added before or the reading has no raw value.
+    /// The log gets the counter's English name.
     pub fn add(&mut self, query: &Query, reading: &Reading) {
         let Some(raw) = &reading.raw else { return };
         let key = (Arc::clone(&reading.machine), reading.object, reading.counter);
@@ -56,15 +56,15 @@ impl BinaryLogCounters {
         });
     }
 
-    /// Whether there is no counter.
+    /// Whether no counter was added.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 }
 
-/// What PDH calls the time base of a counter: the frequency of the clock of its type, and of types
-/// without a clock that of the performance counter.
+/// The counter's frequency in Hz, which PDH calls its time base: that of the clock of its type, or
+/// that of the performance counter for types without a clock.
 fn frequency(counter_type: CounterType, raw: &RawSample) -> i64 {
     match counter_type.timer() {
         TimerFacet::Ns100 => FileTime::PER_SECOND,
@@ -73,7 +73,7 @@ fn frequency(counter_type: CounterType, raw: &RawSample) -> i64 {
     }
 }
 
-/// Both numbers of a counter, and the number of its timers.
+/// Both numbers that PDH records of a counter, and the number of its timers (0 for types without).
 #[derive(Clone, Copy)]
 struct Pair {
     first: u64,
@@ -96,7 +96,7 @@ impl Pair {
 struct Values {
     single: Option<Pair>,
     rows: Vec<(String, Pair)>,
-    /// How many rows of each name there are.
+    /// The number of rows of each name.
     orders: HashMap<String, u32>,
 }
 
@@ -115,10 +115,9 @@ pub struct BinaryLogWriter {
 
 impl BinaryLogWriter {
     /// Creates a log with these counters. A file that exists is replaced. `titles` are the English
-    /// names of the machine, and `zone` is that of the log's times.
-    ///
+    /// names of the machine, and `zone` is the time zone of the log's times.
     /// # Errors
-    /// Where the file cannot be written.
+    /// An error where the file cannot be created.
     pub fn create(
         path: impl AsRef<Path>,
         zone: TextZone,
@@ -143,11 +142,11 @@ impl BinaryLogWriter {
         })
     }
 
-    /// Appends a sample. Readings of other counters than those of the log, and those whose type is
-    /// another one by now, are left out.
+    /// Appends a sample. Readings are left out if the log does not have their counter, or if the
+    /// counter's type has changed.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    /// An error where the file cannot be written.
     pub fn add(&mut self, time: FileTime, readings: &[Reading]) -> Result<(), SourceError> {
         self.seen.clear();
         for values in &mut self.values {
@@ -165,17 +164,17 @@ impl BinaryLogWriter {
         }
         match &mut self.trace {
             Some(trace) => trace.record(SAMPLE, time, &self.record).map_err(failed),
-            // Beginning failed before.
+            // An earlier sample failed to begin the log.
             None => Err(failed(std::io::ErrorKind::BrokenPipe.into())),
         }
     }
 
-    /// Writes what stands in front of the samples.
+    /// Writes the trace's head, the titles and the catalogue, which stand in front of the samples.
     fn begin(&self, file: File, time: FileTime) -> Result<Trace<File>, SourceError> {
         let random = [0, 1].map(|part| RandomState::new().hash_one(part)).map(u64::to_le_bytes);
         let mut guid = [0; 16];
         guid.iter_mut().zip(random.as_flattened()).for_each(|(to, from)| *to = *from);
-        // A random number by its version and variant.
+        // The version and variant of a random UUID.
         (guid[7], guid[8]) = (guid[7] & 0x0f | 0x40, guid[8] & 0x3f | 0x80);
         let head = TraceHead {
             guid,
@@ -216,7 +215,8 @@ impl BinaryLogWriter {
         let parent = label.parent.as_ref().map_or(String::new(), |parent| format!("{parent}/"));
         let name = format!("{parent}{}", label.name);
         let order = values.orders.entry(name.clone()).or_default();
-        // Instances of one name are told apart by their place, unless one before has no value.
+        // Instances of one name are told apart by their place. Where an earlier one has no value,
+        // the number is written.
         let name = match *order == label.order {
             true => name,
             false => format!("{name}#{}", label.order),
@@ -225,7 +225,7 @@ impl BinaryLogWriter {
         values.rows.push((name, pair));
     }
 
-    /// Makes the record of the sample.
+    /// Makes the record of the sample in `self.record`.
     fn fill_record(&mut self, time: FileTime) {
         let local = self.zone.local(time);
         let record = &mut self.record;
@@ -244,10 +244,11 @@ impl BinaryLogWriter {
         });
     }
 
-    /// Writes what is buffered, so that readers see all samples so far. Returns the file's length.
+    /// Writes what is buffered, so that readers see all samples so far. Returns the file's length
+    /// in bytes; 0 before the first sample.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    /// An error where the file cannot be written.
     pub fn flush(&mut self) -> Result<u64, SourceError> {
         let flushed = self.trace.as_mut().map_or(Ok(0), Trace::flush);
         flushed.map_err(|cause| write_error(&self.path, &cause))
@@ -256,13 +257,14 @@ impl BinaryLogWriter {
     /// Writes what is buffered and ends the log. Returns its length in bytes.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    /// An error where the file cannot be written.
     pub fn finish(mut self) -> Result<u64, SourceError> {
         self.flush()
     }
 }
 
-/// The records of titles: of each the machine's name, and as many pairs as there is room for.
+/// The records of the titles. Each has the machine's name, then as many pairs of index and name as
+/// fit.
 pub(super) fn records_of_titles(machine: &str, titles: Vec<(TitleIndex, &str)>) -> Vec<Vec<u8>> {
     let text = |text: &str| -> Vec<u8> {
         text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect()
@@ -276,15 +278,15 @@ pub(super) fn records_of_titles(machine: &str, titles: Vec<(TitleIndex, &str)>) 
             _ if start.len() + pair.len() <= PART => {
                 records.push([start.as_slice(), &pair].concat());
             }
-            // A name of thousands of letters is none.
+            // A name that does not fit into a record is left out.
             _ => {}
         }
     }
     records
 }
 
-/// Appends a record or sub-record: its kind, its length with the head, and what is inside, to a
-/// whole number of 8 bytes.
+/// Appends a record or sub-record: its head, and the contents that `inside` adds, padded to a
+/// multiple of 8 bytes.
 fn with_head(record: &mut Vec<u8>, kind: u16, inside: impl FnOnce(&mut Vec<u8>)) {
     let start = record.len();
     record.extend(*b"BL");
@@ -298,7 +300,7 @@ fn with_head(record: &mut Vec<u8>, kind: u16, inside: impl FnOnce(&mut Vec<u8>))
     }
 }
 
-/// `PDH_RAW_COUNTER`: the status, the local time, both numbers, and the number of timers.
+/// Appends a `PDH_RAW_COUNTER`: the status, the local time, both numbers, and the number of timers.
 fn push_single(record: &mut Vec<u8>, local: FileTime, value: Option<Pair>) {
     record.extend(value.map_or(NO_VALUE, |_| 0).to_le_bytes());
     record.extend(local.0.to_le_bytes());
@@ -310,8 +312,9 @@ fn push_single(record: &mut Vec<u8>, local: FileTime, value: Option<Pair>) {
     record.extend([0; 4]);
 }
 
-/// All instances of a counter: length, number, status and local time; for each instance where its name
-/// is, the number of timers, and both numbers; then the names.
+/// Appends all instances of a counter: the length in bytes, the number of instances, the status and
+/// the local time; for each instance the offset of its name, the number of timers, and both
+/// numbers; then the names.
 fn push_several(record: &mut Vec<u8>, local: FileTime, rows: &[(String, Pair)]) {
     let names: Vec<Vec<u8>> = rows
         .iter()

@@ -1,4 +1,4 @@
-//! Reading a recording.
+//! Reads recordings of perfhive's own format (`.phr`).
 
 use super::contents::{Definitions, sample_head};
 use super::decoder::Decoder;
@@ -21,19 +21,20 @@ use zstd::stream::raw::{self, DParameter, InBuffer, Operation as _, OutBuffer};
 /// The largest window of a compressed stream, as a power of two. The writer uses 21.
 const WINDOW: u32 = 23;
 
-/// The bytes with which the header of a head begins.
+/// The bytes with which the header of a [`FrameKind::Head`] begins.
 const FIRST: [u8; 8] = *b"PHR1\x01\0\0\0";
 
-/// The most damaged places that are passed over: each takes looking for the next frame.
+/// The most damaged places of a file that are skipped: behind each one the next frame must be
+/// searched.
 pub(super) const MOST_GAPS: usize = 10_000;
 
-/// What is said behind them.
+/// The message where a file has more damaged places.
 const TOO_DAMAGED: &str = "the file is damaged in too many places; the rest is left out";
 
 /// The most faults about damage that are kept.
 const MOST_DAMAGE: usize = 64;
 
-/// The frames of a file.
+/// The frames of a file, read one at a time.
 pub(super) struct Frames {
     path: PathBuf,
     input: BufReader<File>,
@@ -52,7 +53,8 @@ impl Frames {
         Ok(Self { path: path.to_path_buf(), input, at: 0, length, payload: Vec::new() })
     }
 
-    /// Whether the file ends before its first frame is complete.
+    /// Whether the file ends before its first frame is complete. `false` for files that are not
+    /// recordings.
     fn is_unfinished(&mut self) -> Result<bool, SourceError> {
         let mut bytes = [0; HEADER];
         self.go(0)?;
@@ -79,7 +81,7 @@ impl Frames {
         Ok(())
     }
 
-    /// Reads as many bytes as the file still has.
+    /// Fills `into`, or as much of it as the file still has bytes for. Returns the number of bytes.
     fn read(&mut self, into: &mut [u8]) -> Result<usize, SourceError> {
         let mut done = 0;
         while let Some(rest) = into.get_mut(done..).filter(|rest| !rest.is_empty()) {
@@ -94,8 +96,8 @@ impl Frames {
         Ok(done)
     }
 
-    /// The header of the frame at a position, which the payload follows; `None` where there is no
-    /// complete frame.
+    /// The header of the frame at an offset; `None` where there is no complete frame. The payload
+    /// is read next.
     pub(super) fn header(&mut self, at: u64) -> Result<Option<FrameHeader>, SourceError> {
         self.go(at)?;
         let mut bytes = [0; HEADER];
@@ -104,11 +106,11 @@ impl Frames {
         Ok(header.filter(|of| at + HEADER as u64 + u64::from(of.length) <= self.length))
     }
 
-    /// Reads the payload behind a header; `false` where it is damaged.
+    /// Reads the payload behind a header into `self.payload`; `false` where it is damaged.
     pub(super) fn payload(&mut self, header: &FrameHeader) -> Result<bool, SourceError> {
         let mut payload = std::mem::take(&mut self.payload);
         payload.clear();
-        // The length is that of the header, which lies inside the file.
+        // The header's length is bounded: `header()` checked that the payload lies inside the file.
         payload.resize(header.length as usize, 0);
         let read = self.read(&mut payload)?;
         let is_sound = read == payload.len() && crc32fast::hash(&payload) == header.checksum;
@@ -116,7 +118,8 @@ impl Frames {
         Ok(is_sound)
     }
 
-    /// The first sound header behind a position, and before another.
+    /// The offset of the first sound header behind `behind` and before `before`; `None` if there is
+    /// none.
     pub(super) fn next_sound(
         &mut self,
         behind: u64,
@@ -143,22 +146,23 @@ impl Frames {
     }
 }
 
-/// Whether a file was left before its first frame was complete, so that it holds nothing.
+/// Whether a file ends before its first frame is complete, so that it holds nothing.
 pub(super) fn is_unfinished(path: &Path) -> Result<bool, SourceError> {
     Frames::open(path)?.is_unfinished()
 }
 
-/// Whether a sound header is among the first bytes of a file, and not at its beginning.
+/// Whether a sound header lies behind a file's beginning and before the offset `bytes`.
 pub(super) fn has_frame_within(path: &Path, bytes: u64) -> Result<bool, SourceError> {
     Ok(Frames::open(path)?.next_sound(0, bytes)?.is_some())
 }
 
-/// A keyframe.
+/// Where a keyframe is, and its time.
 #[derive(Clone, Copy, Debug)]
 struct Key {
     offset: u64,
     time: FileTime,
-    /// The latest time up to the next keyframe: the clock may have been set back.
+    /// The latest time of the samples before the next keyframe. Where the clock was set back, it is
+    /// not the last one's.
     latest: FileTime,
 }
 
@@ -166,30 +170,32 @@ struct Key {
 pub(crate) struct Reader {
     frames: Frames,
     keys: Vec<Key>,
-    /// Their span.
+    /// The span of the samples, without its beginning, which is the time of the first keyframe.
     span: Span,
-    /// Where the sound frames end.
+    /// The offset behind the last complete frame.
     end: u64,
-    /// Whether there may be others behind.
+    /// Whether frames may follow behind `end`, because reading stopped at too much damage.
     is_cut: bool,
     definitions: Definitions,
-    /// Objects whose indexes have other names before, and the offset behind which they are left out.
+    /// Objects that are left out because their index had another name before, each with the offset
+    /// behind which samples lack it.
     left_out: HashMap<TitleIndex, u64>,
-    /// Bytes of the definitions and heads so far, decompressed.
+    /// The decompressed bytes of all definitions and heads so far.
     facts: usize,
-    /// Length and checksum of their payloads: each of them is there twice.
+    /// Length and checksum of the payloads of definitions and heads that were read: the file has
+    /// each of them twice.
     known: HashSet<(u32, u32)>,
     machine: Option<String>,
-    /// What is damaged, as found when the file was opened.
+    /// The damage that was found when the file was opened.
     damage: Vec<Fault>,
-    /// Where the next frame begins.
+    /// The offset of the next frame.
     next: u64,
-    /// How many samples were read, for their generations.
+    /// The number of samples that were decoded, which is the generation of the last one.
     generation: u64,
     decoder: Decoder,
     stream: raw::Decoder<'static>,
     plain: Vec<u8>,
-    /// A sample that was read while a time was looked for.
+    /// The sample that a seek found; it is the next one to return.
     found: Option<Sample>,
     labels: Vec<Arc<str>>,
 }
@@ -198,7 +204,7 @@ impl Reader {
     /// Opens a recording and looks at the header of each frame.
     ///
     /// # Errors
-    /// Where the file cannot be read or holds no frame of a recording.
+    /// An error where the file cannot be read or has no frame of a recording.
     pub(crate) fn open(path: &Path) -> Result<Self, SourceError> {
         let failed = |cause| error(path, SourceErrorKind::Unavailable, cause);
         let mut reader = Self {
@@ -230,7 +236,7 @@ impl Reader {
             return Err(error(path, SourceErrorKind::Malformed, message));
         }
         if reader.machine.is_none() {
-            // The head is damaged, and its copy too or not yet written.
+            // The head is damaged, and its copy is damaged, too, or was not yet written.
             reader.seek(None)?;
             let first = reader.found.take().and_then(|sample| sample.frames.into_iter().next());
             reader.machine = first.map(|frame| frame.machine().to_string());
@@ -239,7 +245,8 @@ impl Reader {
         Ok(reader)
     }
 
-    /// Goes from header to header.
+    /// Reads all headers, and the heads and definitions, to find keyframes, span, titles and
+    /// damage.
     fn scan(&mut self) -> Result<(), SourceError> {
         let (mut at, mut gaps) = (0, 0);
         while at < self.frames.length {
@@ -282,7 +289,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads a frame that is not a sample.
+    /// Reads a head or definitions at an offset. Damage becomes a fault.
     fn read_facts(&mut self, at: u64, header: &FrameHeader) -> Result<(), SourceError> {
         let mut is_sound = self.frames.payload(header)?;
         let payload = (header.length, header.checksum);
@@ -327,30 +334,30 @@ impl Reader {
         Some(())
     }
 
-    /// Notes damage that was found when the file was opened.
+    /// Adds a fault about damage at an offset, up to [`MOST_DAMAGE`] faults.
     fn warn(&mut self, at: u64, what: impl std::fmt::Display) {
         if self.damage.len() < MOST_DAMAGE {
             self.damage.push(damage(&self.frames.path, at, what));
         }
     }
 
-    /// The machine that the recording is of.
+    /// The name of the machine that was recorded; `None` where neither a head nor a sample has it.
     pub(crate) fn machine(&self) -> Option<&str> {
         self.machine.as_deref()
     }
 
-    /// The titles of each language.
+    /// A title database for each language of the recording.
     pub(crate) fn titles(&self) -> Vec<Arc<TitleDatabase>> {
         self.definitions.databases()
     }
 
-    /// What was found to be damaged when the file was opened.
+    /// The damage that was found when the file was opened.
     pub(crate) fn damage(&self) -> &[Fault] {
         &self.damage
     }
 
-    /// The end of the last frame with a sound payload, of those since the last keyframe: behind it
-    /// nothing can be read.
+    /// The end of the last frame with a sound payload since the last keyframe. Nothing behind it
+    /// can be read.
     pub(crate) fn end_of_sound_frames(&mut self) -> Result<u64, SourceError> {
         if self.is_cut {
             return Err(error(&self.frames.path, SourceErrorKind::Malformed, TOO_DAMAGED));
@@ -366,14 +373,15 @@ impl Reader {
         Ok(end)
     }
 
-    /// Reads the next sample of that time or later; `None` behind the last frame. Damaged samples
-    /// are left out, with a fault.
+    /// Reads the next sample of that time or later; `None` behind the last frame. A damaged sample
+    /// is left out with all others up to the next keyframe, and the next sample has a fault.
     fn read_next(&mut self, from: FileTime) -> Result<Option<Sample>, SourceError> {
         let mut faults = Vec::new();
         while self.next < self.end {
             let at = self.next;
             let Some(header) = self.frames.header(at)? else {
-                // Told when the file was opened; a file that shrinks meanwhile ends here.
+                // The damage was reported when the file was opened; a file that shrinks meanwhile
+                // ends here.
                 self.next = self.key_behind(at);
                 continue;
             };
@@ -381,7 +389,7 @@ impl Reader {
             if !header.kind.is_sample() {
                 continue;
             }
-            // Earlier samples are decoded only for the differences to them.
+            // Earlier samples are decoded only because later ones are stored as differences.
             let is_wanted = FileTime(header.time) >= from;
             match self.decode(at, &header, is_wanted)? {
                 Some(mut sample) if is_wanted => {
@@ -397,20 +405,20 @@ impl Reader {
             }
         }
         match faults.pop() {
-            // Nothing follows that could carry the fault.
+            // No sample follows that could carry the fault.
             Some(fault) => Ok(Some(Sample { frames: Vec::new(), faults: vec![fault] })),
             None => Ok(None),
         }
     }
 
-    /// Where the first keyframe behind a position begins, or the sound frames end.
+    /// The offset of the first keyframe behind an offset, or of the end of the complete frames.
     fn key_behind(&self, at: u64) -> u64 {
         let next = self.keys.partition_point(|key| key.offset <= at);
         self.keys.get(next).map_or(self.end, |key| key.offset)
     }
 
-    /// The sample of a frame whose header was read, empty where it is not wanted; `None` where it
-    /// is damaged.
+    /// The sample of the frame at an offset; `header` was read before. Empty if the sample is not
+    /// wanted, `None` if it is damaged.
     fn decode(
         &mut self,
         at: u64,
@@ -498,7 +506,7 @@ pub(super) fn decompressor() -> std::io::Result<raw::Decoder<'static>> {
     Ok(decoder)
 }
 
-/// Decompresses a payload; `None` where it is damaged or too large.
+/// Decompresses a payload into `out`; `None` where it is damaged or longer than [`MOST`] bytes.
 pub(super) fn decompress(
     stream: &mut raw::Decoder<'_>,
     payload: &[u8],

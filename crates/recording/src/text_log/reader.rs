@@ -1,4 +1,4 @@
-//! Reading a text log, line by line: a file of any size takes constant memory.
+//! Reads a text log line by line, so that a file of any size takes constant memory.
 
 use super::header::{Header, ShortLines};
 use super::text::Text;
@@ -17,10 +17,10 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Faults about lines that are kept; more are counted.
+/// The most faults of lines that are reported.
 const MOST_FAULTS: usize = 64;
 
-/// A column: which value of which block it fills.
+/// The value that a column fills, as places of block, object, instance and counter.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Place {
     block: usize,
@@ -29,14 +29,14 @@ struct Place {
     counter: usize,
 }
 
-/// An object of a block, as the columns name it.
+/// An object that the columns name, with its values of one line.
 struct Object {
     template: ObjectTemplate,
-    /// Empty for an object without instances.
+    /// The names of the instances; empty for an object without instances.
     instances: Vec<String>,
     has_instances: bool,
     counters: usize,
-    /// Counter after counter of each instance, as bits of doubles.
+    /// Bits of doubles, the counters of one instance after another; NaN for a missing value.
     values: Vec<u64>,
 }
 
@@ -44,44 +44,43 @@ struct Object {
 pub(crate) struct TextLog {
     path: PathBuf,
     lines: csv::Reader<ShortLines<BufReader<Text>>>,
-    /// Where the first line with values begins.
+    /// The position of the first line with values.
     start: csv::Position,
-    /// What is added to the log's times to get UTC.
+    /// The difference from the log's times to UTC, in steps of 100 ns.
     bias: i64,
     columns: Vec<Place>,
-    /// Whether a caption follows the columns, below which lines may have a cell.
+    /// Whether a caption stands behind the columns' names; lines may then have a cell for it.
     has_caption: bool,
-    /// The columns with a path that another one before has, too.
+    /// The numbers of the columns with the path of an earlier column.
     repeated: HashSet<usize>,
     /// The objects of each machine, the log's own first.
     machines: Vec<(String, Vec<Object>)>,
     objects: Vec<CatalogueObject>,
-    /// What is wrong with the log as a whole.
+    /// The faults of the log as a whole.
     pub(crate) faults: Vec<Fault>,
-    /// Faults of lines so far.
+    /// The number of faults of lines that were reported.
     told: usize,
-    /// Faults of lines behind the last sample.
+    /// The faults of the lines behind the last sample.
     left: Vec<Fault>,
-    /// The line of names.
+    /// The cells of the line with the columns' names.
     head: csv::ByteRecord,
-    /// The number of the line of names, and of the line that was read last.
+    /// The number of the line with the names, and of the line that was read last; both from 1.
     first_line: u64,
     line: u64,
     record: csv::ByteRecord,
     writer: BlockWriter,
     generation: u64,
-    /// The span, and the latest time.
+    /// The log's span and the latest time of its samples; `None` until all lines were read once.
     span: Option<(Span, FileTime)>,
-    /// A sample that was read while a time was looked for.
+    /// The sample that a seek found; it is the next one to return.
     found: Option<Sample>,
 }
 
 impl TextLog {
-    /// Opens a log and reads its first line. Its names get indexes of `names`, which several logs that
-    /// are one recording share.
+    /// Opens a log and reads its first line. Logs of one recording share the indexes in `names`.
     ///
     /// # Errors
-    /// Where the file cannot be read, or its first line is not that of a log.
+    /// An error where the file cannot be read, or its first line is not the first line of a log.
     pub(crate) fn open(
         path: &Path,
         encoding: Option<FileEncoding>,
@@ -203,7 +202,7 @@ impl TextLog {
         Ok(())
     }
 
-    /// Reads the next line with a time and fills the objects' values; `None` behind the last one.
+    /// Reads the next line with a time into `self.record`; returns its UTC time, `None` at the end.
     fn line(&mut self, faults: &mut Vec<Fault>) -> Result<Option<FileTime>, SourceError> {
         loop {
             let is_there = match self.lines.read_byte_record(&mut self.record) {
@@ -216,14 +215,14 @@ impl TextLog {
             self.line += 1;
             let first =
                 String::from_utf8_lossy(self.record.get(0).unwrap_or_default().trim_ascii());
-            // Without the end of a line behind it, the last one may be cut within a number.
+            // The last line of a file may be cut within a number if no line end follows it.
             let end = self.lines.get_ref().file.get_ref().end();
             let is_cut = end.is_some_and(|is_closed| !is_closed || !self.is_whole());
             if let Some(time) = time_of(&first).filter(|_| !is_cut) {
                 return Ok(Some(FileTime(time.0.saturating_add(self.bias))));
             }
             if first.trim_start_matches(['\u{feff}', '"']).starts_with("(PDH-") {
-                // Logs that were joined to one file. Cells of other columns would be values of these.
+                // Several logs in one file. Cells of other columns would pass for values of these.
                 let bias = bias_of(first.trim_matches(['\u{feff}', '"'])).unwrap_or(0);
                 if bias * 60 * FileTime::PER_SECOND == self.bias
                     && self.record.iter().skip(1).eq(self.head.iter().skip(1))
@@ -235,7 +234,7 @@ impl TextLog {
                     "another log begins at line {line} and is left out: make a file of its own of it"
                 );
                 faults.push(Fault::new(FaultKind::Warning, &name, what));
-                // What is read next begins here again.
+                // The next read begins at this line again.
                 if let Some(start) = self.record.position().cloned() {
                     let failed = |cause| error(&self.path, SourceErrorKind::Unavailable, cause);
                     self.lines.seek(start).map_err(failed)?;
@@ -243,7 +242,7 @@ impl TextLog {
                 }
                 return Ok(None);
             }
-            // typeperf says good-bye on its standard output.
+            // typeperf ends its standard output with a message.
             let is_end = first.starts_with("Exiting") || first.starts_with("The command");
             if self.told < MOST_FAULTS && !is_end && !first.is_empty() {
                 self.told += 1;
@@ -261,13 +260,14 @@ impl TextLog {
         }
     }
 
-    /// Whether the line that was read has a cell for each column.
+    /// Whether the line in `self.record` has a cell for each column.
     fn is_whole(&self) -> bool {
         let cells = self.columns.len() + 1;
         self.record.len() == cells || self.has_caption && self.record.len() == cells + 1
     }
 
-    /// The sample of the line that was read.
+    /// The sample of the line in `self.record`. Damage is a fault, and leaves its cells without
+    /// value.
     fn sample(&mut self, time: FileTime, mut faults: Vec<Fault>) -> Result<Sample, SourceError> {
         for (_, objects) in &mut self.machines {
             objects.iter_mut().for_each(|object| object.values.fill(f64::NAN.to_bits()));
@@ -276,7 +276,7 @@ impl TextLog {
         let (has, wanted) = (self.record.len(), self.columns.len() + 1);
         let mut damage = None;
         if !self.is_whole() || self.record.as_slice().contains(&b'\n') {
-            // A quote that is missing moves cells to other columns, and may take the next line with it.
+            // A missing quote moves cells to other columns, and may join the next line to this one.
             damage = Some(format!(
                 "line {line} is damaged and has no values: {has} columns instead of {wanted}, or a quote is missing"
             ));
@@ -326,7 +326,7 @@ impl TextLog {
             .ok_or_else(|| error(&self.path, SourceErrorKind::Malformed, "a line makes no block"))
     }
 
-    /// The blocks of the values.
+    /// The data blocks of the objects' values, one for each machine.
     fn frames(&mut self, time: FileTime) -> Option<Vec<Arc<Frame>>> {
         let clocks = Clocks {
             perf_time: time.0,
@@ -392,7 +392,7 @@ impl Samples for TextLog {
     fn seek(&mut self, to: Option<FileTime>) -> Result<(), SourceError> {
         self.found = None;
         self.go_to_start()?;
-        // Lines that are read again are told again.
+        // Faults of lines that are read again are reported again.
         self.told = 0;
         let Some(to) = to else { return Ok(()) };
         let mut faults = Vec::new();
@@ -423,7 +423,7 @@ impl Samples for TextLog {
             span.samples += 1;
             latest = latest.max(time);
         }
-        // What is wrong with lines is told when their samples are read.
+        // The faults of lines are reported when their samples are read.
         (self.told, self.line) = (0, line);
         let failed = |cause| error(&self.path, SourceErrorKind::Unavailable, cause);
         self.lines.seek(before).map_err(failed)?;
@@ -449,7 +449,7 @@ impl Samples for TextLog {
     }
 }
 
-/// An object whose columns are still being read.
+/// An object while its columns are read.
 struct Draft {
     name: TitleIndex,
     has_instances: bool,
@@ -462,7 +462,7 @@ impl Draft {
         Self { name, has_instances, instances: Vec::new(), counters: Vec::new() }
     }
 
-    /// Values of a sample: a counter of an instance each.
+    /// The number of values in a sample: instances times counters.
     fn cells(&self) -> usize {
         let rows = if self.has_instances { self.instances.len() } else { 1 };
         rows.saturating_mul(self.counters.len())
@@ -487,7 +487,7 @@ impl Draft {
     }
 }
 
-/// The places of names that were seen, each within what it belongs to.
+/// The places of names in their lists, by the name's kind, its owner's place, and the name.
 #[derive(Default)]
 struct Lookup(HashMap<(usize, usize, String), usize>);
 
@@ -510,7 +510,7 @@ impl<'a> Parts<'a> {
     fn of(path: &'a str) -> Option<Self> {
         let (machine, rest) = match path.strip_prefix("\\\\") {
             Some(rest) => rest.split_once('\\')?,
-            // A log of one machine may leave it out.
+            // A log of one machine may leave the machine out.
             None => ("localhost", path.strip_prefix('\\')?),
         };
         // An instance may hold backslashes, and a counter parentheses: `Avg. (ms)`.
@@ -531,7 +531,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// A text in quotes for a message, shortened where it may be a whole file.
+/// A text in quotes for a message, at most 80 characters long.
 fn quoted(text: &str) -> String {
     let end = text.char_indices().nth(80).map_or(text.len(), |(end, _)| end);
     let shown = text.get(..end).unwrap_or(text);
@@ -541,13 +541,13 @@ fn quoted(text: &str) -> String {
     }
 }
 
-/// The minutes that are added to local time to get UTC: the last parentheses of a banner.
+/// The minutes from local time to UTC, in the last parentheses of a banner; `None` without them.
 fn bias_of(banner: &str) -> Option<i64> {
     let (_, last) = banner.strip_suffix(')')?.rsplit_once('(')?;
     last.parse().ok().filter(|minutes: &i64| minutes.abs() <= 24 * 60)
 }
 
-/// `MM/DD/YYYY HH:MM:SS.mmm`.
+/// The time that a text of the form `MM/DD/YYYY HH:MM:SS.mmm` has, or `None`.
 fn time_of(text: &str) -> Option<FileTime> {
     let (date, time) = text.split_once(' ')?;
     let mut date = date.split('/').map(|part| part.parse::<u16>().ok());

@@ -22,8 +22,8 @@ use std::sync::Arc;
 pub struct PalRules {
     analyses: Vec<Analysis>,
     known: HashSet<String>,
-    /// The questions that the files ask, by the answer's variable in lower case: the variable as the file writes
-    /// it, and the text of the question.
+    /// The questions that the files ask: the name of the answer's variable as the file writes it, and the text of
+    /// the question. The key is the variable's name in lower case.
     questions: HashMap<String, (String, String)>,
 }
 
@@ -53,7 +53,7 @@ struct Rule {
 /// A threshold that is not evaluated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unevaluated {
-    /// The name of the threshold, behind that of its analysis.
+    /// The names of the analysis and of the threshold: `Analysis: Threshold`.
     pub title: String,
     /// The file that has the threshold.
     pub origin: Arc<str>,
@@ -68,17 +68,17 @@ pub struct Prepared {
     pub thresholds: Vec<Threshold>,
     /// The thresholds that cannot be evaluated.
     pub unevaluated: Vec<Unevaluated>,
-    /// How many thresholds are about counters that the recording does not have.
+    /// The number of thresholds on counters that the recording does not have.
     pub without_counters: usize,
 }
 
 impl PalRules {
-    /// Adds the rules of a file, given its text; `name` is the file's name for people. An analysis whose ID was
-    /// added before, and one that is disabled, is left out. Returns the names of the files from which this
-    /// file inherits.
+    /// Adds the thresholds of a file; `text` is the file's contents and `name` its name for messages. An analysis
+    /// that is disabled, or that has the ID of an earlier one, is left out. Returns the names of the files from which
+    /// this file inherits.
     ///
     /// # Errors
-    /// Where the text is not one of PAL's files.
+    /// A text that says why `text` is not a file of PAL.
     pub fn add(&mut self, name: &str, text: &str) -> Result<Vec<String>, String> {
         let text = text.trim_start_matches('\u{feff}');
         let options = ParsingOptions { nodes_limit: 1 << 20, ..ParsingOptions::default() };
@@ -111,14 +111,14 @@ impl PalRules {
         Ok(inherited.filter(|name| !name.is_empty()).map(str::to_string).collect())
     }
 
-    /// How many thresholds the rules have.
+    /// The number of thresholds in all analyses.
     #[must_use]
     pub fn count(&self) -> usize {
         self.analyses.iter().map(|analysis| analysis.rules.len()).sum()
     }
 
-    /// The thresholds for a recording, whose `first` sample shows how many instances there are.
-    /// `answers` has the answers to the files' questions, by variable in lower case.
+    /// The thresholds for a recording. Its `first` sample shows how many instances its objects have.
+    /// `answers` has the answers to the files' questions; the key is the variable's name in lower case.
     #[must_use]
     pub fn prepare(
         &self,
@@ -257,8 +257,8 @@ fn counters_of(node: Node<'_, '_>) -> Result<CounterSet, String> {
     })
 }
 
-/// The part of a regular expression for a whole path that is about the object: of
-/// `\(MSSQL|SQLServer).*:Locks(*)\Waits/sec` it is `(MSSQL|SQLServer).*:Locks`. `None` if the path
+/// The part of a regular expression for a whole path that matches the object:
+/// `(MSSQL|SQLServer).*:Locks` of `\(MSSQL|SQLServer).*:Locks(*)\Waits/sec`. `None` if the path
 /// has another form.
 fn object_expression(path: &str, has_instances: bool) -> Option<&str> {
     let (object, _) = path.strip_prefix('\\')?.rsplit_once('\\')?;

@@ -16,7 +16,7 @@ pub struct ReportScope {
     pub(super) machine: String,
     pub(super) objects: Vec<ScopedObject>,
     pub(super) thresholds: Vec<Arc<Threshold>>,
-    /// How many thresholds are about counters that the recording does not have.
+    /// The number of thresholds on counters that the recording does not have.
     pub(super) without_counters: usize,
 }
 
@@ -145,7 +145,7 @@ impl ReportScope {
         }
     }
 
-    /// Adds a counter that only thresholds need. Returns the indexes of the object and the counter;
+    /// Adds a counter that only thresholds need. Returns the places of the object and the counter in their lists;
     /// `None` if the catalogue lacks it.
     fn add_hidden(
         &mut self,
@@ -173,7 +173,7 @@ impl ReportScope {
         !self.objects.iter().flat_map(|object| &object.counters).any(|counter| counter.is_shown)
     }
 
-    /// The paths to add to a query, by title index: one for each counter, with all its instances.
+    /// The counter paths to add to a query: one for each counter, for all instances. Names in them are title indexes.
     pub fn paths(&self) -> impl Iterator<Item = CounterPath> {
         self.objects.iter().flat_map(|object| {
             let number = |index: TitleIndex| NamePattern::literal(&index.to_string());
@@ -200,7 +200,7 @@ impl ScopedObject {
         }
     }
 
-    /// The counters of an object that match some paths, without duplicates.
+    /// The counters of `object` that match at least one of `paths`, each once.
     fn counters_of(
         &self,
         titles: &TitleSet,

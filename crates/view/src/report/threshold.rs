@@ -59,7 +59,7 @@ impl Comparison {
         }
     }
 
-    /// Whether `value` is farther beyond the limit than `other`.
+    /// Whether `value` is worse than `other`: less for `Less` and `AtMost`, otherwise greater.
     fn is_worse(self, value: f64, other: f64) -> bool {
         match self {
             Self::Less | Self::AtMost => value < other,
@@ -165,7 +165,7 @@ pub struct Threshold {
     /// Whether the change per hour is compared instead of each value.
     pub is_trend: bool,
     pub(super) counters: CounterSet,
-    /// The sets of counters whose instances the limit was computed from, each with how many instances it had.
+    /// The sets from which the limit was computed, each with the number of its instances.
     pub(super) counted: Vec<(CounterSet, u64)>,
 }
 
@@ -214,7 +214,7 @@ impl Crossing {
 struct BuiltIn {
     path: &'static str,
     comparison: Comparison,
-    /// The limits of [`ThresholdLevel::Warning`] and of [`ThresholdLevel::Critical`]; `None` without that level.
+    /// The limits of [`ThresholdLevel::Warning`] and of [`ThresholdLevel::Critical`]; `None` for a level without one.
     limits: [Option<f64>; 2],
     title: &'static str,
     origin: &'static str,

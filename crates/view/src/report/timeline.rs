@@ -2,7 +2,7 @@
 
 use perfhive_format::FileTime;
 
-/// How many times as long as the usual pause a gap is, at least.
+/// A pause is a gap if it is at least so many times as long as the usual one.
 const GAP: i64 = 3;
 
 /// The times of a recording's samples, in their order.
@@ -14,9 +14,9 @@ pub struct Timeline {
 /// A pause between two samples that is much longer than usual, or goes back in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// The last sample before the pause.
+    /// The time of the last sample before the pause.
     pub begin: FileTime,
-    /// The next sample's time less that of `begin`, in steps of 100 ns; negative where the clock was
+    /// The time from `begin` to the next sample, in steps of 100 ns; negative where the clock was
     /// set back.
     pub pause: i64,
 }
@@ -33,7 +33,7 @@ impl Timeline {
         &self.times
     }
 
-    /// The usual time between two samples, in steps of 100 ns: the median of all. `None` before there are two.
+    /// The median of the pauses between samples, in steps of 100 ns. `None` with fewer than two samples.
     #[must_use]
     pub fn interval(&self) -> Option<i64> {
         let mut pauses: Vec<i64> = self.pauses().collect();

@@ -1,4 +1,4 @@
-//! The meaning of the numbers in a structure.
+//! Explains the numbers in the fields of a structure.
 
 use perfhive::format::winperf as w;
 use perfhive::{CounterType, FileTime, TitleIndex, TitleSet};

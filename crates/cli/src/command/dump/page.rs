@@ -6,13 +6,13 @@ use crate::text::style::{Palette, Style};
 use perfhive_view::number::push_grouped;
 use std::fmt::Write as _;
 
-/// How many bytes of a field a line shows.
+/// The number of bytes of a field that a line shows.
 const BYTES: usize = 8;
-/// How many bytes of unknown data a line shows.
+/// The number of bytes of unknown data that a line shows.
 const PLAIN_BYTES: usize = 16;
 /// The most lines of unknown data that are shown.
 const PLAIN_LINES: usize = 8;
-/// The width of the column for the names of fields.
+/// The width of the column of field names, in columns of the terminal.
 const FIELD: usize = 24;
 
 pub(super) struct Page {

@@ -1,8 +1,7 @@
-//! A walk through a data block that trusts nothing.
+//! A walk through a data block that may be damaged.
 //!
-//! `DataBlock::scan` decides what is damaged, and where. The walk
-//! itself goes by the lengths in the block as far as they make sense, so that
-//! everything before and behind a damage is shown.
+//! `DataBlock::scan` decides what is damaged, and where. The walk follows the lengths in the block
+//! as far as they are possible, so that everything before and behind a damage is shown.
 
 mod objects;
 
@@ -32,7 +31,7 @@ pub(super) struct ItemAddress {
     pub(super) instance: Option<Rc<str>>,
 }
 
-/// An item of a block, as the walk hands it out.
+/// An item of a block, which the walk passes to its sink.
 pub(super) struct Item<'a> {
     pub(super) kind: Kind,
     pub(super) offset: usize,
@@ -59,7 +58,7 @@ pub(super) struct Walk<'a> {
     ahead: Vec<ParseError>,
     /// The messages about all damages so far.
     damages: Vec<String>,
-    /// How many counters lie outside their counter block.
+    /// The number of counters so far that lie outside their counter block.
     valueless: usize,
 }
 
@@ -67,7 +66,7 @@ pub(super) struct Walk<'a> {
 pub(super) struct Findings {
     /// The messages about all damages.
     pub(super) damages: Vec<String>,
-    /// How many counters lie outside their counter block, which is not damage.
+    /// The number of counters that lie outside their counter block, which is not damage.
     pub(super) valueless: usize,
 }
 
@@ -115,7 +114,7 @@ impl<'a> Walk<'a> {
                 if hopeless { "that are not a data block" } else { "behind the last object" };
             self.plain(end, self.bytes.len(), what, sink);
         }
-        // The damages that lie in no item.
+        // The damages that lie in none of the items.
         for error in std::mem::take(&mut self.ahead) {
             self.damage(&error, sink);
         }
@@ -126,7 +125,7 @@ impl<'a> Walk<'a> {
         self.ahead.push(error);
     }
 
-    /// Hands out an item, followed by the damages that lie in it.
+    /// Passes an item to the sink, followed by the damages that lie in it.
     fn emit(&mut self, item: &Item<'_>, sink: Sink<'_>) {
         sink(item);
         if item.kind == Kind::Structure {
@@ -176,7 +175,7 @@ impl<'a> Walk<'a> {
         self.emit(&item, sink);
     }
 
-    /// Hands out a range as unknown bytes, unless it is empty.
+    /// Passes a range of bytes to the sink as unknown data, unless it is empty.
     fn plain(&mut self, from: usize, to: usize, what: &str, sink: Sink<'_>) {
         let bytes = self.bytes.get(from..to).unwrap_or_default();
         if bytes.is_empty() {
@@ -187,7 +186,7 @@ impl<'a> Walk<'a> {
         self.emit(&item, sink);
     }
 
-    /// Hands out the fields of a structure, as far as the data goes.
+    /// Passes the fields of a structure to the sink, as far as the data goes.
     fn fields(
         &mut self,
         at: usize,
@@ -237,7 +236,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The bytes of a structure; bytes behind the end of the data are zero.
+    /// The `N` bytes at an offset; bytes behind the end of the data are 0.
     fn padded<const N: usize>(&self, at: usize) -> [u8; N] {
         let mut padded = [0; N];
         let bytes = self.bytes.get(at..).unwrap_or_default();

@@ -37,7 +37,8 @@ pub(super) struct Chosen {
     pub(super) sort: Option<bool>,
 }
 
-/// The columns if the user chooses none, as far as the source has them. They fit into 80 columns of a terminal.
+/// The columns that are shown if the user chooses none. Together they fit into 80 columns of a terminal. A
+/// column that the source lacks is left out.
 const USUAL: &[&str] = &["pid", "owner", "cpu", "ws", "threads", "elapsed", "name"];
 
 /// The words for the columns on the command line, and the word of `--sort`.

@@ -14,7 +14,8 @@ use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
-/// The most figures, of times and sensors, that are kept. A sketch takes up to some 16 KiB.
+/// The most summaries of times and sensors that are kept. The sketch of one takes up to some 16
+/// KiB.
 const MOST_FIGURES: usize = 8192;
 /// The most sensors of which the units are kept.
 const MOST_SENSORS: usize = 4096;
@@ -42,7 +43,7 @@ pub(super) fn run(global: &Global, args: &Args, file: &Path) -> Outcome {
     while let Some(line) = lines.next().map_err(failed)? {
         records.add(line, file)?;
     }
-    // The width of the parts is known only now.
+    // The width of the parts is known only once all times were read.
     let mut timeline = Timeline::over(records.span);
     let mut again = RecordLines::open(file).map_err(failed)?;
     // Lines that were written meanwhile belong to the next report.
@@ -78,7 +79,7 @@ pub(super) fn run(global: &Global, args: &Args, file: &Path) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// What an event is, by the word of its line.
+/// The kind of an event for the kind of its line.
 fn kind_of(kind: RecordKind) -> EventKind {
     match kind {
         RecordKind::Start => EventKind::Start,
@@ -87,17 +88,19 @@ fn kind_of(kind: RecordKind) -> EventKind {
     }
 }
 
-/// An event source with a name and kind of its events, or without a kind its sections.
+/// The key of events: the event source, the name, and the kind; `None` for sections, which have no
+/// source.
 type EventKey = (String, String, Option<EventKind>);
 
-/// The events of one name and kind, or its sections.
+/// The figures of all events of one source, name and kind, or of all sections of one name.
 #[derive(Default)]
 struct Events {
     source: String,
     name: String,
     kind: Option<EventKind>,
     count: u64,
-    /// Seconds: delay and sample of events, time and thread time of sections.
+    /// In seconds: of events the delay and the time that the sample took, of sections the time and
+    /// the thread's processor time.
     times: [SummaryFigures; 2],
     sensors: BTreeMap<String, SummaryFigures>,
 }
@@ -108,37 +111,38 @@ impl Events {
     }
 }
 
-/// What is known of a sensor.
+/// The units of a sensor's values and raw values.
 #[derive(Default)]
 struct Sensor {
     unit: String,
-    /// How many units of the raw value are a second.
+    /// The number of units of the raw value in a second; `None` if the sensor does not count time.
     per_second: Option<u64>,
 }
 
-/// What the records say.
+/// The contents of all lines of a file of records.
 #[derive(Default)]
 struct Records {
-    /// Whether the line about the experiment came.
+    /// Whether the line about the experiment was read.
     has_start: bool,
     program: Vec<String>,
     started: Option<String>,
     sensors: HashMap<String, Sensor>,
-    /// In the order in which they first occurred.
+    /// The events in the order of their first occurrence.
     events: Vec<Events>,
     places: HashMap<EventKey, usize>,
     figures: usize,
-    /// Events and readings that found no room.
+    /// The number of events and readings that found no room.
     left_out: u64,
-    /// The first and the last time of an event.
+    /// The first and the last time of an event, in seconds from the experiment's beginning.
     span: Option<(f64, f64)>,
     /// The event sources with an interval.
     clocks: HashSet<String>,
-    /// Readings around events, where they are wanted.
+    /// The readings around events; `None` if the user did not ask for them.
     around: Option<Around>,
-    /// Seconds, starts and ends without the other, and the sources, from the last line.
+    /// From the last line: the seconds of the experiment, the number of starts and ends without the
+    /// other, and the sources. `None` before it is read.
     end: Option<(f64, u64, Vec<Value>)>,
-    /// Seconds that an event took in perfhive, and a call in the program, from the last line.
+    /// From the last line: the seconds that an event took in perfhive, and a call in the program.
     costs: [Option<f64>; 2],
 }
 
@@ -213,7 +217,8 @@ impl Records {
         self.span = Some((first.min(time), last.max(time)));
     }
 
-    /// Makes room for events; counts them as left out if there is none.
+    /// The place in `events` of a key, added where it is new; `None` beyond [`MOST_FIGURES`], which
+    /// is counted in `left_out`.
     fn place(&mut self, key: EventKey) -> Option<usize> {
         if let Some(place) = self.places.get(&key) {
             return Some(*place);
@@ -253,34 +258,35 @@ impl Records {
         }
     }
 
-    /// How long the experiment took, as far as it is known.
+    /// The seconds that the experiment took; without the last line, until its last event.
     fn seconds(&self) -> f64 {
         let last = self.span.map_or(0.0, |(_, last)| last.max(0.0));
         self.end.as_ref().map_or(last, |(seconds, ..)| *seconds)
     }
 
-    /// Events a second; `None` where no time passed.
+    /// The rate of events in 1/s; `None` where no time passed.
     fn rate(&self, events: &Events) -> Option<f64> {
         let seconds = self.seconds();
         (seconds > 0.0).then(|| events.count as f64 / seconds)
     }
 }
 
-/// Counts of events, and means of readings, by parts of the time.
+/// The counts of events, and the means of readings, in parts of the experiment's time.
 struct Timeline {
     /// Seconds from the beginning of the experiment to that of the first part.
     begin: f64,
     /// The width of a part in seconds.
     width: f64,
     parts: usize,
-    /// By place in [`Records::events`].
+    /// The counts of each part, by the events' place in [`Records::events`].
     counts: BTreeMap<usize, Vec<u64>>,
-    /// By sensor: sum and count of the values.
+    /// The sum and the number of values of each part, by sensor.
     readings: BTreeMap<String, Vec<(f64, u64)>>,
 }
 
 impl Timeline {
-    /// A timeline with parts of 1, 2 or 5 times a power of ten.
+    /// A timeline of at most [`MOST_PARTS`] parts, each 1, 2 or 5 times a power of ten seconds
+    /// wide.
     fn over(span: Option<(f64, f64)>) -> Self {
         let (first, last) = span.unwrap_or_default();
         let widths = (-6..=10).flat_map(|power| [1.0, 2.0, 5.0].map(|one| one * 10f64.powi(power)));
@@ -295,7 +301,8 @@ impl Timeline {
         }
     }
 
-    /// The part of a time; `None` for what was written since the first reading.
+    /// The part that a time in seconds lies in; `None` outside of the timeline, for lines written
+    /// since the first reading.
     fn part(&self, time: f64) -> Option<usize> {
         let part = ((time - self.begin) / self.width).floor();
         (part >= 0.0 && part < self.parts as f64).then_some(part as usize)

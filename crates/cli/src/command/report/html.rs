@@ -1,4 +1,4 @@
-//! The report as one page that needs nothing else: no script, no file beside it.
+//! The report as one HTML page without scripts or further files.
 
 mod chart;
 
@@ -10,7 +10,7 @@ use perfhive_view::report::{
 };
 use std::fmt::{self, Write};
 
-/// The most instances that a chart has.
+/// The most instances in a chart.
 const LINES: usize = 6;
 
 const STYLE: &str = "\

@@ -13,7 +13,7 @@ pub(in crate::command) fn time(time: FileTime) -> Option<String> {
     rfc3339(time.to_system_time())
 }
 
-/// Seconds of steps of 100 ns.
+/// The seconds in a number of steps of 100 ns.
 fn seconds(steps: i64) -> f64 {
     steps as f64 / 1e7
 }

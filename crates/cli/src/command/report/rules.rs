@@ -6,14 +6,14 @@ use perfhive_view::report::PalRules;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-/// The largest file of thresholds; PAL's largest has 600 kB.
+/// The most bytes of a file of thresholds; PAL's largest file has 600 kB.
 const LARGEST: u64 = 16 << 20;
 
 /// The thresholds of PAL's files, and the answers to their questions.
 pub(in crate::command) struct Rules {
     /// The thresholds; if there are none, the built-in ones are used.
     pub(super) pal: PalRules,
-    /// The answers, by variable in lower case.
+    /// The answers; the key is the variable's name in lower case.
     pub(super) answers: HashMap<String, String>,
 }
 
@@ -41,7 +41,7 @@ pub(super) fn read(args: &Args) -> Result<Rules, Failure> {
                 }
                 Err(failure) => match heir {
                     None => return Err(failure),
-                    // The thresholds of the file that was named are as good without it.
+                    // The thresholds of the named file do not depend on the inherited ones.
                     Some(heir) => warn(&format!(
                         "{}: the thresholds that it inherits are left out: {}",
                         heir.display(),
@@ -58,8 +58,8 @@ pub(super) fn read(args: &Args) -> Result<Rules, Failure> {
     Ok(rules)
 }
 
-/// Adds the thresholds of a file. Returns the files beside it that it inherits from; names with a
-/// folder are left out.
+/// Adds the thresholds of a file. Returns the files in the same folder that it inherits from; names
+/// with a folder are left out.
 fn add(pal: &mut PalRules, file: &Path) -> Result<Vec<PathBuf>, Failure> {
     let failed =
         |why: &dyn std::fmt::Display| Failure::Source(format!("{}: {why}", file.display()));

@@ -38,7 +38,7 @@ pub(super) fn page(
 struct Page<'a> {
     output: &'a Output,
     detail: Detail,
-    /// Whether counters are listed that were 0 all the time.
+    /// Whether counters that were 0 all the time are listed.
     shows_silent: bool,
 }
 
@@ -82,7 +82,7 @@ pub(in crate::command) fn shown(
     format!("{} {}", shown.number, shown.unit).trim_end().to_string()
 }
 
-/// The path of a counter of an instance.
+/// The path of a counter; `None` is an object without instances.
 pub(in crate::command) fn path(object: &str, label: Option<&str>, counter: &str) -> String {
     match label {
         Some(label) => format!("\\{object}({label})\\{counter}"),
@@ -366,7 +366,7 @@ impl Page<'_> {
     }
 }
 
-/// Minimum, mean, percentile and maximum.
+/// The minimum, the mean, the 95th percentile and the maximum.
 pub(in crate::command) fn figures(summary: &Summary) -> [f64; 4] {
     [summary.minimum, summary.mean, summary.percentile_95, summary.maximum]
 }

@@ -65,7 +65,7 @@ impl Screen {
         self.warnings.drain(..old);
     }
 
-    /// Draws a view in the place of the last one.
+    /// Draws a view over the previous one.
     pub(super) fn show(
         &mut self,
         mut view: View,

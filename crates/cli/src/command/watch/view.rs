@@ -11,7 +11,7 @@ use perfhive_view::{Arrangement, Detail, History, Row, RowValue, Selection, TopP
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// The text of a sample, to be printed in a window of any size.
+/// A sample as a title and tables, to be printed in a window of any size.
 pub(super) struct View {
     title: String,
     table: Table,
@@ -40,13 +40,13 @@ pub(super) struct Sample<'a> {
     pub(super) interval: Option<Duration>,
 }
 
-/// The width of a window below which names that all rows share are moved to the title.
+/// The window width in columns below which names that all rows share are moved to the title.
 const NARROW: usize = 60;
 
 impl View {
-    /// The view of a sample's selected readings. On a `screen` they have curves, and are no more than its lines
-    /// can show. In the first sample of a live source (`first`), values that need two samples are
-    /// missing without a reason.
+    /// The view of a sample's selected readings. With a `screen` (history and number of lines) the readings
+    /// have curves, and are no more than fit into the lines. In the `first` sample of a live source, values
+    /// that need two samples are missing without a reason.
     pub(super) fn new(sample: &Sample<'_>, screen: Option<(&History, usize)>, first: bool) -> Self {
         let narrow = sample.width < NARROW;
         let query = sample.query;
@@ -88,7 +88,8 @@ impl View {
         }
     }
 
-    /// Prints the view; on a screen, in no more lines than the screen has.
+    /// Prints the view. With a `screen` (number of lines and interval), the view has no more lines, and the
+    /// title has the interval.
     pub(super) fn render(
         &self,
         out: &mut String,

@@ -1,4 +1,5 @@
-//! Draws the histogram, with a bar for each line, and the report, with a number for each.
+//! Draws two kinds of panes: the histogram, with a bar for each line, and the report, with a number for each
+//! line.
 
 use super::{Screen, row};
 use crate::interface::entries::Entry;
@@ -9,10 +10,10 @@ use perfhive_view::chart::shown;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::{Modifier, Style};
 
-/// The characters for an eighth to seven eighths of a cell, which end a bar.
+/// The characters that end a bar, for 0 to 7 eighths of a cell.
 const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
-/// A bar that fills the given part of so many cells.
+/// A bar that fills `part` (0 to 1) of so many cells.
 pub(super) fn bar(cells: u16, part: f64) -> String {
     let eighths = (part.clamp(0.0, 1.0) * f64::from(cells) * 8.0).round() as usize;
     let mut text = "█".repeat(eighths / 8);
@@ -28,7 +29,7 @@ impl Screen<'_> {
             return;
         };
         let (axis, _) = model.axis(place, &entries, window);
-        // Bars of several units are of different powers of ten.
+        // Bars of different units are multiplied by different powers of ten.
         let mut powers = axis.powers.iter();
         let scale = |entry: &Entry<'_>| match entry.line.and_then(|_| powers.next()) {
             None | Some(0) => String::new(),
@@ -78,7 +79,8 @@ impl Screen<'_> {
         self.more(area, entries.len().saturating_sub(first + lines), rest);
     }
 
-    /// Writes into the line above an area how many entries follow its last line, and how many lines are left out.
+    /// Writes into the line above an area how many entries follow below (`hidden`), and how many lines of smaller
+    /// values a pane leaves out (`rest`).
     pub(super) fn more(&mut self, area: Rect, hidden: usize, rest: usize) {
         let text = match (hidden, rest) {
             (0, 0) => return,
@@ -90,7 +92,7 @@ impl Screen<'_> {
         self.text_to(title, area.width.saturating_sub(2), &text, self.theme.faint());
     }
 
-    /// Draws a pane before the first sample: why its counters have none, if that is known.
+    /// Draws a pane before the first sample: the reasons why its counters cannot be read, if there are any.
     pub(super) fn waiting(&mut self, model: &Model, place: usize, area: Rect) {
         let counters = model.view.panes.get(place).into_iter().flat_map(|pane| &pane.counters);
         let room = usize::from(area.width.saturating_sub(1));

@@ -12,7 +12,7 @@ use perfhive_view::past::Window;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Modifier;
 
-/// The least distance of a line's markers where it has a colour, in cells.
+/// The least distance between two markers of a coloured line, in cells.
 const MARKER_STEP: u16 = 10;
 
 impl Screen<'_> {
@@ -82,7 +82,8 @@ impl Screen<'_> {
             entries.iter().take(number).filter(|entry| entry.line.is_some()).count()
         };
         let mut markers = Vec::new();
-        // A line is drawn in the whole width, or twice around a time bar: what is new before it, what is old behind it.
+        // A line is drawn over the whole width; with a time bar it is drawn twice, new values left of the bar and old
+        // ones right of it.
         let copies = match model.bar(window) {
             None => vec![(0.0, 0..wide)],
             Some(bar) => {
@@ -101,8 +102,9 @@ impl Screen<'_> {
             };
             let owner = number as u16;
             let on_axis = with_line(number);
-            // Without colours each value has the line's marker. With colours some have, where a line above in the
-            // legend has the same colour; the markers of lines that lie over one another are in different columns.
+            // Without colours each value has the line's marker. With colours only a line that
+            // shares its colour with an earlier entry of the legend has markers; the markers of
+            // lines that lie over one another are in different columns.
             let shares = |other: &Entry<'_>| other.line.is_some() && other.colour == entry.colour;
             let (is_marked, begin, step) = match self.theme {
                 Theme::Plain => (true, 0, 0),
@@ -172,8 +174,8 @@ impl Screen<'_> {
         }
     }
 
-    /// Draws times below the chart, and the marked spans between them. With a time bar these are the time at the bar and
-    /// that of the left edge.
+    /// Draws the times below the chart, and the marked spans between them. With a time bar, the times are those at
+    /// the bar and at the left edge.
     pub(super) fn time_axis(
         &mut self,
         model: &Model,
@@ -244,8 +246,8 @@ impl Screen<'_> {
     }
 }
 
-/// The areas of the legend, of the value bar, and of the chart. The legend takes a third of the height at
-/// most; a low pane has no value bar.
+/// The areas of the legend, of the value bar, and of the chart. The legend has at most a third of the height; the
+/// value bar of a low pane is empty.
 fn split(area: Rect, entries: usize) -> (Rect, Rect, Rect) {
     let bar = u16::from(area.height >= 9);
     let most = (area.height / 3).saturating_sub(bar).max(1);

@@ -54,7 +54,7 @@ impl Screen<'_> {
             let room = usize::from(line.width.saturating_sub(5));
             let value_room = room.saturating_sub(width(&entry.name) + width(&behind)).max(room / 2);
             let (value, _) = clip(&value, value_room);
-            // Of a long name the end is left out, and what stands behind it stays.
+            // The end of a long name is cut off, so that the text behind the name stays.
             let room = room.saturating_sub(width(value) + 1);
             let (behind, _) = clip(&behind, room * 2 / 3);
             let (name, _) = clip(&entry.name, room.saturating_sub(width(behind)));
@@ -65,8 +65,8 @@ impl Screen<'_> {
         }
     }
 
-    /// The value of an entry as text: the newest, or the one at the cursor, or why there is none; and whether it is
-    /// a value.
+    /// The value of an entry as text, the newest one or that at the cursor, or the reason why there is none; and
+    /// whether the text is a value.
     fn entry_value(&self, model: &Model, place: usize, entry: &Entry<'_>) -> (String, bool) {
         let Some(line) = entry.line else {
             let counter =
@@ -82,7 +82,7 @@ impl Screen<'_> {
         }
     }
 
-    /// Draws the value bar: the statistics of the selected line.
+    /// Draws the value bar: the statistics of the selected line in the shown time.
     pub(super) fn value_bar(
         &mut self,
         model: &Model,
@@ -129,7 +129,7 @@ impl Screen<'_> {
 }
 
 impl Model {
-    /// How many entries follow the last line of a legend, if `next` is behind that line; otherwise 0.
+    /// The number of entries behind the last line of a legend if `next` is the first of them; otherwise 0.
     fn left_out_after(&self, next: usize, all: usize, first: usize, lines: usize) -> usize {
         if next == first + lines { all.saturating_sub(next) } else { 0 }
     }

@@ -10,7 +10,8 @@ use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
 
 impl Screen<'_> {
-    /// Draws an empty window with a title; returns the area inside of it.
+    /// Draws an empty window with a title, `wide` and `high` cells large or as large as `area`.
+    /// Returns the area inside the frame.
     fn window(&mut self, title: &str, wide: u16, high: u16, area: Rect) -> Rect {
         let (wide, high) = (wide.min(area.width), high.min(area.height));
         let outer = Rect {
@@ -64,7 +65,8 @@ impl Screen<'_> {
         self.lines("Keys (any other key closes)", &lines, above, area);
     }
 
-    /// Draws a text in a window, broken into lines that fit.
+    /// Draws a text in a window, broken into lines that fit; the first `above` lines are scrolled
+    /// out.
     pub(super) fn lines(&mut self, title: &str, text: &[String], above: usize, area: Rect) {
         let wide = area.width.min(100);
         let room = usize::from(wide).saturating_sub(4).max(1);

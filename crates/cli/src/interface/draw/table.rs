@@ -21,14 +21,15 @@ const LEAST_NAME: u16 = 16;
 /// The width of the widest column of machines.
 const WIDEST_MACHINE: u16 = 16;
 
-/// A column of values: its first column on the screen, its width, its title.
+/// A column of values: the screen column where it begins, its width, and its title.
 struct Column {
     start: u16,
     width: u16,
     title: String,
 }
 
-/// The arrow for a column by which the table is ordered, else an empty text; `None` is the column of instances.
+/// The arrow behind the title of the column by which the table is sorted, or an empty text; `None` is the
+/// column of instances.
 fn arrow(pane: &Pane, column: Option<usize>) -> &'static str {
     match (pane.sort == column, pane.is_reversed) {
         (true, true) => "▴",
@@ -45,7 +46,7 @@ impl Screen<'_> {
         };
         let rows = model.rows(place);
         let has_processes = rows.iter().any(|row| row.process.is_some());
-        // Of several sources, the first column says of which one a row is.
+        // With several sources, the first column has the source of a row.
         let labels = model.sources.iter().filter(|_| model.has_several());
         let machines = labels
             .map(|one| width(&one.label))
@@ -237,7 +238,7 @@ impl Screen<'_> {
     }
 }
 
-/// The title of a column: the counter's name in the shown language if it is known, otherwise the name or the
+/// The title of a column: the counter's name in the shown language or, where it is unknown, the name or
 /// pattern in the path.
 fn title_of(model: &Model, counter: &Counter) -> String {
     let mut values = model.sources.iter().flat_map(|one| &one.latest.values);

@@ -13,22 +13,22 @@ use perfhive_view::past::{Line, Past, Window};
 use ratatui_core::layout::Rect;
 use ratatui_core::style::{Modifier, Style};
 
-/// The narrowest space to the left of lanes, which has room for the labels of charts below.
+/// The least space to the left of lanes in columns, which has room for the labels of charts below.
 const LEAST_GUTTER: u16 = 12;
 
-/// The lines of one instance of a source.
+/// A lane: the lines of one instance of a source.
 struct Lane<'a> {
     name: String,
     /// The samples to which the lines belong.
     past: &'a Past,
     colour: u8,
-    /// The place of its first entry in the legend.
+    /// The place of the lane's first entry in the legend.
     entry: usize,
     count: Option<&'a Line>,
     bars: Vec<&'a Line>,
 }
 
-/// The lanes of entries, in the order in which their instances come first.
+/// The lanes of the visible entries, in the order in which their instances first occur.
 fn lanes<'a>(model: &Model, entries: &[Entry<'a>]) -> Vec<Lane<'a>> {
     let mut lanes: Vec<Lane<'a>> = Vec::new();
     let mut instances: Vec<(usize, Option<&str>)> = Vec::new();
@@ -57,16 +57,16 @@ fn lanes<'a>(model: &Model, entries: &[Entry<'a>]) -> Vec<Lane<'a>> {
     lanes
 }
 
-/// Whether the first sample is the first event of all, and this lane's. A part of a recording begins with the counts
-/// of what was before.
+/// Whether the first sample of a source is its first event and belongs to this lane: then this count is 1 and all
+/// others are 0. A part of a recording begins with the counts of earlier events.
 fn has_first(lane: &Lane<'_>, lanes: &[Lane<'_>]) -> bool {
     let first = |lane: &Lane<'_>| lane.past.value_at(lane.count?, 0).ok();
     let of_source = lanes.iter().filter(|one| std::ptr::eq(one.past, lane.past));
     first(lane) == Some(1.0) && of_source.filter_map(first).sum::<f64>() == 1.0
 }
 
-/// The space to the left of the lanes of this view on a screen of a width, and of the charts below, which
-/// have the same time axis; 0 for a view without lanes.
+/// The space to the left of the lanes in columns, on a screen of width `wide`. Charts of the view use the same, so
+/// that their time axes agree. 0 for a view without lanes.
 pub(super) fn gutter(model: &Model, wide: u16) -> u16 {
     let is_timeline = |(_, pane): &(usize, &_)| -> bool {
         let pane: &crate::interface::layout::Pane = pane;
@@ -118,7 +118,7 @@ impl Screen<'_> {
         self.hits.push((plot, Target::Plot(place)));
     }
 
-    /// The name of a lane, and the count at the cursor or the end of the window.
+    /// Draws the name of a lane, and the count at the cursor or the end of the window.
     fn lane_title(&mut self, model: &Model, lane: &Lane<'_>, line: Rect, is_selected: bool) {
         let at = model.place_in(lane.past);
         let value = |line: &Line| lane.past.value_at(line, at?).ok();
@@ -138,7 +138,7 @@ impl Screen<'_> {
         self.text_to(line, line.width - 1, &count, Style::new());
     }
 
-    /// `has_first` says that the first sample is the first event of all, and this lane's.
+    /// Draws the marks and bars of a lane. With [`has_first`], the first sample has a mark, too.
     fn lane(&mut self, lane: &Lane<'_>, window: Window, line: Rect, has_first: bool) {
         let style = self.theme.line(lane.colour);
         for x in 0..line.width {

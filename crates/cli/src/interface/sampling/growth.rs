@@ -1,7 +1,7 @@
 //! Recordings that grow while they are shown.
 //!
-//! A recording has the samples that were there when it was opened. Once its files have grown it is opened again, and
-//! read on from a little before the sample that was read last.
+//! An open recording has only the samples that its files had when it was opened. Once the files have grown, the
+//! recording is opened again and read on from a little before the sample that was read last.
 
 use super::recorded::Reach;
 use super::{Ended, Event, Order, Reader};
@@ -13,21 +13,21 @@ use std::time::{Duration, Instant};
 
 /// The shortest time between two looks at the files.
 const PAUSE: Duration = Duration::from_millis(500);
-/// How many times as long as opening and finding the place took the next look waits: on average a growing recording
-/// takes a tenth of a processor at most.
+/// The pause before the next look at the files, as a multiple of the time that opening and finding the place took.
+/// On average a growing recording takes at most a tenth of a processor.
 const REST: u32 = 10;
 
-/// Opens a recording again; the error is a message for people.
+/// A function that opens a recording again; the error is a message for people.
 type Reopen = Box<dyn FnMut() -> Result<Box<dyn Source>, String> + Send>;
 
-/// How far before the newest sample reading begins again. The lines of several event sources of an experiment are
-/// written in batches, a second after the event at the latest, and not in the order of time.
+/// How far before the newest sample reading begins again, in steps of 100 ns. The lines of several event sources of
+/// an experiment are written in batches at most a second after the event, and not in the order of time.
 const BACK: i64 = 2 * FileTime::PER_SECOND;
-/// The most samples that are read again.
+/// The most samples that are kept to be read again.
 const MOST_AGAIN: usize = 10_000;
 
-/// The samples that were read last: by which time a recording finds each, and the time that it shows. The first is
-/// the one behind which reading begins again.
+/// The samples that were read last, the oldest first: the time by which the recording finds a sample, and the time
+/// that the sample shows. Reading begins again behind the first one.
 #[derive(Default)]
 pub(super) struct Recent(VecDeque<(FileTime, FileTime)>);
 
@@ -41,7 +41,7 @@ impl Recent {
     }
 }
 
-/// The files of a recording, and their length when it was opened.
+/// The files of a recording, and their total length when it was last opened.
 pub(crate) struct Growth {
     files: Vec<PathBuf>,
     length: u64,
@@ -50,7 +50,8 @@ pub(crate) struct Growth {
 }
 
 impl Growth {
-    /// The growth of files, before they are opened; `None` if one is no regular file.
+    /// The growth of files with their length at present; made before they are opened. `None` if one is no regular
+    /// file.
     pub(crate) fn of(files: Vec<PathBuf>, reopen: Reopen) -> Option<Self> {
         let length = length(&files)?;
         Some(Self { files, length, reopen, pause: PAUSE })
@@ -61,7 +62,8 @@ impl Growth {
         self.length = u64::MAX;
     }
 
-    /// The recording, opened again if its files have another length now.
+    /// The recording, opened again, or the reason why that failed; `None` if its files have the same length as
+    /// before.
     fn changed(&mut self) -> Option<Result<Box<dyn Source>, String>> {
         let length = length(&self.files).filter(|length| *length != self.length)?;
         self.length = length;
@@ -69,7 +71,7 @@ impl Growth {
     }
 }
 
-/// The length of all files together; `None` if one is no regular file.
+/// The length of all files together in bytes; `None` if there is no file or one is no regular file.
 fn length(files: &[PathBuf]) -> Option<u64> {
     let of = |file: &PathBuf| {
         let found = std::fs::metadata(file).ok()?;
@@ -91,7 +93,7 @@ impl Reader {
         }
     }
 
-    /// Opens the recording again if it has grown; returns how much of it is to be read.
+    /// Opens the recording again if it has grown. Returns how much of it is to be read; `None` for nothing.
     pub(super) fn grow(&mut self) -> Result<Option<Reach>, Ended> {
         let begun = Instant::now();
         let Some(source) = self.growth.as_mut().and_then(Growth::changed) else { return Ok(None) };
@@ -121,7 +123,7 @@ impl Reader {
         }
     }
 
-    /// Whether a path can be read now that the recording lacked before.
+    /// Whether a shown path that the recording lacked before can be read now.
     fn finds_more(&mut self) -> bool {
         let known: Vec<&str> = self.sampler.paths().collect();
         let lacking = self.paths.iter().filter(|path| !known.contains(&path.as_str()));
@@ -129,7 +131,7 @@ impl Reader {
         lacking.iter().any(|path| self.query.add(path).is_ok_and(|id| self.query.remove(id)))
     }
 
-    /// Goes behind the first of the recent samples; `false` if there is none.
+    /// Goes behind the first of the recent samples; `false` if the recording does not have that sample any more.
     fn find(&mut self) -> Result<bool, QueryError> {
         self.renew()?;
         let Some((time, _)) = self.recent.0.front().copied() else { return Ok(false) };

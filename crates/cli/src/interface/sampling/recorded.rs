@@ -1,4 +1,4 @@
-//! Reads a recording: as a whole, a part of it, one of its samples, or what was appended.
+//! Reads a recording: all of it, a part, one sample, or what was appended.
 
 use super::{Ended, Event, Growth, Order, Reader, Recent};
 use crate::replay::Replay;
@@ -18,15 +18,15 @@ const MOST_VALUES: usize = 20_000;
 pub(super) enum Reach {
     Nothing,
     Whole,
-    /// This part, which has so many samples.
+    /// This part, and the number of samples that it has.
     Part(Window, u64),
-    /// What follows the sample before the newest ones, of which so many are read again.
+    /// The samples from the recording's present place on. The number says how many of them were read before.
     On(usize),
 }
 
 impl Reader {
-    /// Reads a recording as a whole, again each time that other counters or a part of it are wanted, and on where it
-    /// grows.
+    /// Reads a recording to its end, again each time the shown counters change, and a part of it when the interface
+    /// asks for the part. Reads on where the recording grows.
     pub(super) fn recorded(&mut self, orders: &Receiver<Order>) -> Result<(), Ended> {
         let mut waiting = None;
         loop {
@@ -55,7 +55,7 @@ impl Reader {
         }
     }
 
-    /// Reads the recording to its end, or a part of it. Returns the order that ended reading, if there was one.
+    /// Reads as much of the recording as `reach` says. Returns the order that ended reading, if there was one.
     fn read(
         &mut self,
         orders: &Receiver<Order>,
@@ -108,19 +108,20 @@ impl Reader {
         let mut values = 0;
         let mut is_first = !goes_on;
         let mut flushed = Instant::now();
-        // The sample that was read last, and the moment when it is to be shown.
+        // The sample that was read last, and the moment when it is due to be shown.
         let (mut held, mut due): (Option<Sample>, _) = (None, Instant::now());
         let outcome = loop {
-            // A query without paths asks the recording for nothing, and so never comes to its end.
+            // A query without paths asks the recording for nothing and would never come to its end.
             if self.sampler.paths().next().is_none() {
-                // Without names, what lies there may be a sample that is not complete, which is told.
+                // Where a recording has no names yet, its bytes may be an incomplete sample, which collecting
+                // reports.
                 if self.is_nameless() {
                     let _ = self.steered.collect(&Ask::everything(), &mut skipped);
                 }
                 break None;
             }
             match orders.recv_timeout(due.saturating_duration_since(Instant::now())) {
-                // What has been read of the growth is shown, and the rest is read later.
+                // The appended samples read so far are shown; later ones are read at the next look.
                 Ok(order) if goes_on => {
                     self.growth.iter_mut().for_each(Growth::look_again);
                     next = Some(order);
@@ -130,7 +131,7 @@ impl Reader {
                 Ok(Order::Look { .. }) => continue,
                 Ok(order @ Order::Paths(_)) => return Ok(Ok(Some(order))),
                 Ok(order @ Order::Near { .. }) if part.is_some() => return Ok(Ok(Some(order))),
-                // It was asked for before the recording was read anew.
+                // The part was asked for before the recording was read anew.
                 Ok(Order::Near { .. }) => continue,
                 Ok(order) => {
                     self.follow(order)?;
@@ -190,7 +191,7 @@ impl Reader {
         Ok(outcome.filter(|error| !error.is_end_of_data()).map_or(Ok(next), Err))
     }
 
-    /// Makes the query anew, so that it does not use the sample that was read last.
+    /// Makes a new query with the same paths, so that no rate is calculated from the sample that was read last.
     pub(super) fn renew(&mut self) -> Result<(), QueryError> {
         let mut query = Query::over(SourceSet::new(self.steered.clone()), self.language)?;
         let paths: Vec<String> = self.sampler.paths().map(str::to_string).collect();

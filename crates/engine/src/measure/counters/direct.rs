@@ -12,8 +12,8 @@ use perfhive_format::{
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How many times longer the interval of a rate must be than its two samples are inexact, so that
-/// the rate's error is at most a tenth.
+/// The least length of a rate's interval, as a multiple of the inexactness of its two samples. The
+/// rate's error is then at most a tenth.
 const LONGER: u32 = 10;
 
 /// An instance that is read without data blocks, with its reader. A reading becomes the newest when
@@ -27,12 +27,12 @@ pub(super) struct DirectInstance {
     read: Option<Result<Duration, NoValue>>,
     /// The result of the newest decoded reading.
     decoded: Result<(), NoValue>,
-    /// Values that were read, of the newest decoded reading, and of the last one before it that had
-    /// values.
+    /// The values of the last reading, those of the newest decoded reading, and those of the last
+    /// earlier one that had values.
     fresh: Vec<Option<RawSample>>,
     current: Vec<Option<RawSample>>,
     previous: Option<Vec<Option<RawSample>>>,
-    /// By how much at most the times of the newest reading and of the one before are inexact.
+    /// The greatest inexactness of the times of the newest reading and of the previous one.
     inexact: [Duration; 2],
 }
 

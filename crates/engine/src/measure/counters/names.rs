@@ -1,4 +1,4 @@
-//! The names by which sensor names call instances. Each means one instance.
+//! The names of instances in sensor names. Each name means one instance.
 
 use crate::identity::Identity;
 use crate::label::InstanceLabel;

@@ -69,7 +69,7 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
     /// such as `NAME#INDEX` are not titles.
     ///
     /// # Errors
-    /// The source's error if it does not tell its catalogue or titles.
+    /// The source's error if it does not return its catalogue or titles.
     pub fn has_name(&mut self, is_it: impl Fn(&str) -> bool) -> Result<bool, MeasureError> {
         let list = self.list()?;
         let mut titles = list.directory.titles.databases().iter().flat_map(|titles| titles.all());
@@ -270,8 +270,8 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         Ok(())
     }
 
-    /// The selected sensors under their present numbers. A number may have changed since it was
-    /// handed out.
+    /// The selected sensors under their present numbers. A number may have changed since the caller
+    /// got it.
     fn as_of_now(
         &mut self,
         wanted: &[SelectedSensor],

@@ -31,7 +31,7 @@ pub(super) trait World {
     fn text(&mut self, name: &str) -> Result<String, String>;
 }
 
-/// How deep blocks and parentheses may be nested.
+/// The most levels of nested blocks and parentheses.
 const DEEPEST: usize = 32;
 
 /// Runs a script. Returns its calls in their order, or the reason why it cannot be run.
@@ -265,8 +265,8 @@ impl Script<'_> {
             || matches!((kind(1), kind(2)), (Some(Kind::Word(_)), Some(Kind::Text(_))))
     }
 
-    /// The text that a method returns for a text. The arguments of the method follow here: none, or `(start, length)`
-    /// of a part.
+    /// The text that the method `method` returns for `text`. The method's arguments are read here: none, or `(start,
+    /// length)` of a part.
     fn changed(&mut self, text: &str, method: &str, does: bool) -> Result<String, String> {
         self.skip('(')?;
         let changed = match method {
@@ -373,7 +373,7 @@ impl Script<'_> {
         if value.is_finite() { Ok(value) } else { Err("divides by zero".to_string()) }
     }
 
-    /// Takes an operator that is one of these signs; `None` if the next token is another or begins a line.
+    /// Takes an operator that is one of two signs; `None` if the next token is not, or begins a line.
     fn operator(&mut self, signs: [char; 2]) -> Option<char> {
         let token = self.tokens.get(self.at).filter(|token| !token.begins_line)?;
         match token.kind {

@@ -45,7 +45,7 @@ pub(super) fn tokens(code: &str) -> Result<Vec<Token>, String> {
     Ok(tokens)
 }
 
-/// The first token of a text, and its length in bytes; an error if the text begins otherwise.
+/// The first token of a text, and its length in bytes; an error if the text does not begin with a token.
 fn token(text: &str) -> Result<(Kind, usize), String> {
     let unknown = || format!("uses {:?}", text.chars().take(20).collect::<String>());
     let first = text.chars().next().ok_or_else(unknown)?;

@@ -9,7 +9,7 @@ use perfhive::format::{CounterKind, InstanceName, PerfObject, TextEncoding};
 use perfhive::{CounterType, TitleIndex};
 use std::rc::Rc;
 
-/// The part of a counter definition that is needed to read values.
+/// The parts of a counter definition that reading a value needs.
 struct Counter {
     name: Rc<str>,
     counter_type: CounterType,
@@ -17,12 +17,11 @@ struct Counter {
     size: usize,
 }
 
-/// The most bytes that are examined in search of sound objects; bytes that are examined twice
-/// count twice.
+/// The most bytes that a search for sound objects examines. Bytes that are examined twice count twice.
 const PATIENCE: usize = 64 << 20;
 
 impl<'a> Walk<'a> {
-    /// Hands out the objects; returns where the last one ends.
+    /// Passes the objects to the sink. Returns the offset where the last one ends.
     pub(super) fn objects(&mut self, start: usize, sink: Sink<'_>) -> usize {
         let count = u32_at(self.bytes, 28).unwrap_or(0);
         let mut at = start;
@@ -96,7 +95,8 @@ impl<'a> Walk<'a> {
         self.titles.name_or_index(TitleIndex(index)).into()
     }
 
-    /// Hands out one object, which ends at `limit` at the latest; returns where the readable part ends.
+    /// Passes one object to the sink; it ends at offset `limit` at the latest. Returns the offset where its
+    /// readable part ends.
     fn object(&mut self, at: usize, limit: usize, sink: Sink<'_>) -> usize {
         const NAME: &str = "PERF_OBJECT_TYPE";
         const SIZE: usize = PERF_OBJECT_TYPE::SIZE;
@@ -143,7 +143,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Hands out the counter definitions; returns them, and where the readable part ends.
+    /// Passes the counter definitions to the sink. Returns them, and the offset where the readable part
+    /// ends.
     fn definitions(
         &mut self,
         start: usize,
@@ -178,8 +179,8 @@ impl<'a> Walk<'a> {
         (counters, at)
     }
 
-    /// Hands out one instance with its counter block; returns where the next instance begins,
-    /// or where the readable part of this one ends.
+    /// Passes one instance with its counter block to the sink. Returns the offset of the next instance; the
+    /// error is the offset where the readable part of a damaged instance ends.
     fn instance(
         &mut self,
         at: usize,
@@ -232,7 +233,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Hands out a counter block with its values; returns where the readable part ends.
+    /// Passes a counter block with its values to the sink. Returns the offset where the readable part ends.
     fn counter_block(
         &mut self,
         at: usize,

@@ -1,4 +1,4 @@
-//! The report as a table and as JSON.
+//! Shows the report of an experiment as tables and as JSON.
 
 use super::super::super::experiment::around::{Around, AroundRow};
 use super::super::super::experiment::figures::{self, Scale, SensorFigures, short};
@@ -13,7 +13,7 @@ use perfhive::recording::RecordLines;
 use perfhive_view::number::{push_float, push_grouped};
 use serde_json::{Map, Value, json};
 
-/// Readings around events.
+/// The rows of readings around events, and their source.
 type Found = (Vec<AroundRow>, Around);
 
 pub(super) fn page(
@@ -101,7 +101,7 @@ fn shown(name: &str) -> String {
     name.parse::<SensorName>().map_or_else(|_| name.to_string(), |name| short(&name))
 }
 
-/// The timeline: the events, and the means of the readings below.
+/// The timeline as a table: the counts of events, and below the means of readings.
 fn rows(records: &Records, timeline: &Timeline) -> Table {
     let mut table = Table::new(&[("TIME", Align::Left), ("", Align::Left), ("MEAN", Align::Right)]);
     let decimals = (-timeline.width.log10().floor()).max(0.0) as usize;
@@ -142,7 +142,7 @@ fn rows(records: &Records, timeline: &Timeline) -> Table {
     table
 }
 
-/// The mean of a sum of so many values.
+/// The mean of `count` values with this sum; `None` without values.
 fn mean((sum, count): &(f64, u64)) -> Option<f64> {
     (*count > 0).then(|| sum / *count as f64)
 }

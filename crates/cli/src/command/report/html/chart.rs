@@ -1,4 +1,5 @@
-//! Charts as SVG: the mean of each part of a curve as a line, and up to its greatest value as an area.
+//! Charts as SVG. The means of a curve's parts are a line, with an area above it up to the greatest
+//! values.
 
 use super::Html;
 use crate::command::report::text::{shown, time};
@@ -11,11 +12,11 @@ const COLOURS: [&str; 6] = ["--a", "--b", "--c", "--d", "--e", "--f"];
 /// The rectangle of the values in a chart: left, top, width, height.
 const PLOT: (f64, f64, f64, f64) = (8.0, 6.0, 404.0, 110.0);
 
-/// Where times and values are in a chart.
+/// The scales of a chart: the places of times and values.
 struct Scale {
     begin: FileTime,
     steps: f64,
-    /// A pause that is longer breaks a line, in steps of 100 ns.
+    /// The longest pause within a line, in steps of 100 ns; a longer one breaks it.
     longest: f64,
     low: f64,
     high: f64,
