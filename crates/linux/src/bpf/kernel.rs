@@ -19,17 +19,17 @@ pub(super) struct Loadable<'a> {
     pub(super) instructions: &'a [u8],
     /// The descriptor of the types to which the following fields refer.
     pub(super) types: BorrowedFd<'a>,
-    /// The records of where functions begin (`bpf_func_info`).
+    /// The records (`bpf_func_info`) that say where functions begin.
     pub(super) functions: &'a [u8],
-    /// The records of where members of the kernel's structures are used (`bpf_core_relo`).
+    /// The records (`bpf_core_relo`) that say where members of the kernel's structures are used.
     pub(super) members: &'a [u8],
 }
 
-/// The licence that the kernel is told. Some of the kernel's functions are only for programs under
-/// such a licence. The program may be used under either of its own licences, too.
+/// The licence that is given to the kernel. Some of the kernel's functions are only for programs
+/// under such a licence. The program may be used under either of its own licences, too.
 const LICENCE: &[u8] = b"Dual MIT/GPL\0";
 
-/// Bytes of an instruction, of the records, and of an array's key.
+/// The sizes in bytes of an instruction, of the records, and of an array's key.
 const INSTRUCTION: usize = 8;
 const FUNCTION: usize = 8;
 const MEMBER: usize = 16;
@@ -46,12 +46,13 @@ const PROG_TYPE_SYSCALL: u32 = 31;
 /// The flag of a program that may sleep, as a program of this type must.
 const MAY_SLEEP: u32 = 1 << 4;
 
-/// How often loading is tried: a signal interrupts the kernel's check of the program.
+/// The number of times that loading is tried: a signal interrupts the kernel's check of the
+/// program.
 const TRIES: u32 = 40;
 
 type Name = [u8; 16];
 
-/// A name for the kernel, with a zero at its end.
+/// A name in the form that the kernel takes, with a zero at its end.
 fn name(text: &str) -> Name {
     let mut name = Name::default();
     name.iter_mut().take(15).zip(text.bytes()).for_each(|(place, byte)| *place = byte);

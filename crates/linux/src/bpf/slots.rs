@@ -1,6 +1,6 @@
 //! The slots that the BPF program writes; `processes.bpf.c` has the same layout.
 
-/// The parts that a run reads besides the processes' slots.
+/// The parts of processes that a run reads on request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wants {
     pub(crate) threads: bool,
@@ -37,7 +37,7 @@ pub(crate) struct ProcessSlot {
     pub(crate) parent: u32,
     pub(crate) threads: u32,
     pub(crate) marks: u32,
-    /// The state that the program compares with in the next run.
+    /// The request of this run, which the program compares with the next run's.
     pub(crate) wanted: u16,
     /// A number that is not 0 if everything but the threads is as in the run before.
     pub(crate) same: u16,

@@ -29,7 +29,7 @@ const HARMLESS: [&[u8]; 10] = [
 ];
 /// The most levels of mounts that are followed.
 const DEEPEST: usize = 256;
-/// The most mount points at which the space of a file system is tried.
+/// The most mount points of a file system at which its space is queried.
 const PLACES: usize = 8;
 
 /// A file system on one or more disks.
@@ -197,8 +197,8 @@ fn below(root: &Path, place: &[u8]) -> Option<CString> {
     CString::new(path).ok()
 }
 
-/// The text with `\NNN` (octal) replaced by the byte: so the kernel writes blanks, line ends and
-/// backslashes.
+/// The text with each `\NNN` (octal) replaced by the byte. The kernel writes blanks, line ends and
+/// backslashes in this way.
 pub(super) fn unescaped(text: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(text.len());
     let mut rest = text;

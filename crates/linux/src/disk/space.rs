@@ -56,8 +56,8 @@ impl Refusal {
     }
 }
 
-/// The space of a file system, from the first of its mount points that can be
-/// reached; otherwise the reason of the first failure.
+/// The space of a file system, from the first of its mount points that can be reached; the error is
+/// the first failure.
 pub(super) fn ask(volume: &Volume) -> Result<Space, Refusal> {
     let mut refusal = None;
     for place in &volume.places {

@@ -20,11 +20,11 @@ const OF_MAXIMUM: u32 = index_of!(PROCESSOR_INFORMATION, "% of Maximum Frequency
 /// The counter of the first kind of soft interrupts; the indexes of the others follow in steps of 2.
 const SOFT: u32 = index_of!(PROCESSOR_INFORMATION, "HI Soft Interrupts/sec");
 
-/// How many counts a processor has: interrupts, clock interrupts, and soft
-/// interrupts of each kind.
+/// The number of counts of a processor: interrupts, clock interrupts, and soft interrupts of each
+/// kind.
 const COUNTS: usize = 2 + KINDS.len();
 
-/// Which counters of Processor Information that are filled on request are wanted.
+/// The counters on request of Processor Information, with whether each is wanted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extra {
     all: bool,
@@ -249,7 +249,7 @@ impl SystemSession {
 }
 
 impl Details {
-    /// Reads the frequency of each processor, which stays unknown where the file is missing or has no
+    /// Reads the frequency of each processor. It stays unknown if the file is missing or has no
     /// value at the moment.
     fn read_frequencies(&mut self, cpus: &[Cpu], sys: Option<&mut Reader>, faults: &mut Faults) {
         let Some(sys) = sys else {
