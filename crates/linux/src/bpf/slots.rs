@@ -37,7 +37,8 @@ pub(crate) struct ProcessSlot {
     pub(crate) parent: u32,
     pub(crate) threads: u32,
     pub(crate) marks: u32,
-    /// The request of this run, which the program compares with the next run's.
+    /// The [`Wants`] of the run that last read the slot in full. If the next run wants other parts,
+    /// it reads the process anew.
     pub(crate) wanted: u16,
     /// A number that is not 0 if everything but the threads is as in the run before.
     pub(crate) same: u16,
