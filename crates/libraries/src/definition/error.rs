@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Why a definition file cannot be used: the message, the file and the line.
+/// An error or a warning about a definition file: the message, the file and the line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DefinitionError {
     file: PathBuf,

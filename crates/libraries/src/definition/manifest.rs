@@ -182,7 +182,7 @@ struct Reader<'a> {
     document: &'a Document<'a>,
     strings: Strings<'a>,
     warnings: Warnings<'a>,
-    /// How many more bytes of texts are allowed.
+    /// The number of bytes of texts that may still be added.
     room: usize,
 }
 

@@ -28,7 +28,7 @@ impl Symbols {
         self.known.get(name).copied()
     }
 
-    /// Why a defined symbol has no number: the line of its definition, and the reason. `None` for
+    /// The reason why a defined symbol has no number, with the line of its definition; `None` for
     /// any other symbol.
     pub(super) fn unclear(&self, name: &str) -> Option<(u32, &str)> {
         self.unclear.get(name).map(|(line, why)| (*line, why.as_str()))

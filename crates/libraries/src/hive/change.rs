@@ -1,10 +1,9 @@
 //! Registering and unregistering a provider.
 //!
-//! **Allotting** follows document and practice of Windows: names get the even
-//! numbers behind Last Counter, help texts the odd ones behind them, and Last
-//! Counter and Last Help move on. **Unregistering** lowers Last Counter and Last
-//! Help where the provider was the last, as `unlodctr` does. It never moves other
-//! providers, because running programs know their indexes.
+//! **Allotting** follows document and practice of Windows: names get the even numbers behind Last
+//! Counter, help texts the odd ones behind them, and Last Counter and Last Help move on.
+//! **Unregistering** lowers Last Counter and Last Help if the provider was the last, as `unlodctr`
+//! does. It never moves other providers, because running programs know their indexes.
 //!
 //! Removed indexes are not allotted again as long as there are unused ones: a running
 //! reader that still knows the old provider would take values of the new provider for those
@@ -92,7 +91,7 @@ impl Hive {
     /// [`perfhive_contract::Registrar::unregister`].
     ///
     /// # Errors
-    /// [`RegisterError`] where no such provider is registered.
+    /// [`RegisterError`] if no such provider is registered.
     pub fn unregister(&mut self, name: &str) -> Result<Registration, RegisterError> {
         self.remove(name).ok_or_else(|| {
             let known: Vec<&str> = self.services().map(|one| one.name.as_str()).collect();

@@ -1,4 +1,4 @@
-//! The objects of a library, learned from what it delivered.
+//! The objects of a library, known from the blocks that it delivered.
 
 use perfhive_engine::{Cost, ObjectDescription};
 use perfhive_format::{CounterSpec, ObjectSpec, PerfObject, TitleIndex};

@@ -1,4 +1,4 @@
-//! A host process, from its reader's side.
+//! A host process, as its reader drives it.
 
 use crate::hosting::area::{front, rear};
 use crate::hosting::options::{HostCommand, THIS_PROGRAM};
@@ -23,7 +23,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a supervisor may take to end all processes below it, and itself.
+/// The longest time that a supervisor may take to end all processes below it, and itself.
 const TERM_PATIENCE: Duration = Duration::from_secs(10);
 
 /// A host process with its socket and shared memory. Dropping it ends the process.
@@ -38,7 +38,7 @@ pub(crate) struct HostProcess {
     packet: Vec<u8>,
 }
 
-/// Why a host process did not answer.
+/// The reason why a host process did not answer.
 #[derive(Debug)]
 pub(crate) enum HostSilence {
     /// The deadline passed.

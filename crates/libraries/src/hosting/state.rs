@@ -41,7 +41,7 @@ pub(crate) struct LibraryState {
 }
 
 impl LibraryState {
-    /// The state of a registration, with what its account knows.
+    /// The state of a registered library, with the objects and failures that its account has.
     pub(crate) fn new(
         registration: Arc<Registration>,
         others: AllRegistrations,
@@ -135,7 +135,7 @@ impl LibraryState {
         }
     }
 
-    /// Notes that a reader waited in vain, and why.
+    /// Notes that a reader waited for the library in vain, with the reason.
     pub(crate) fn late(&self, why: &str) {
         self.log(why);
         if self.account.late(why) {
@@ -152,7 +152,7 @@ impl LibraryState {
         );
     }
 
-    /// The known objects. They are no longer news afterwards.
+    /// The descriptions of the known objects, which are no longer news afterwards.
     pub(crate) fn describe(&self) -> Vec<ObjectDescription> {
         self.has_news.store(false, Ordering::Relaxed);
         let known = lock(&self.known).descriptions();
