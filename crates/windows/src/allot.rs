@@ -1,4 +1,4 @@
-//! Allots title indexes, and writes the files that Windows' own loader reads.
+//! Allots title indexes, and makes the files that Windows' own loader reads.
 
 use perfhive_engine::ProvidedTitles;
 use perfhive_format::titles::{Title, TitleList};

@@ -27,8 +27,8 @@ const PERFLIB: &str = r"SOFTWARE\Microsoft\Windows NT\CurrentVersion\Perflib";
 /// failed tests, or an administrator does.
 const DISABLED: &str = "Disable Performance Counters";
 
-/// The registry of this machine: `Services\NAME\Performance` for the functions,
-/// and `loadperf` for names and help texts. Writing takes an administrator.
+/// The registry of this machine: `Services\NAME\Performance` for the functions, and `loadperf` for
+/// names and help texts. Only an administrator may write.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct WindowsRegistrar;

@@ -1,4 +1,4 @@
-//! The counters that this system fills, and the values of only these.
+//! The counters of an object that this system fills, and their values.
 
 use perfhive_engine::standard::MOST;
 
