@@ -1,4 +1,4 @@
-//! Providers that hang or fail, and when they are asked again.
+//! The providers that hang or fail, and the times at which they are asked again.
 
 use crate::condition::Calls;
 use crate::parts::Failed;

@@ -25,8 +25,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The largest number of queries that are remembered, with the sizes of their answers. A program
-/// makes only a few. When one more comes, all are forgotten.
+/// The most queries that are remembered, with the sizes of their answers. A program makes only a
+/// few. A query beyond this number makes the source forget all others.
 const REMEMBERED: usize = 256;
 
 /// The message of the fault for an object that was in an earlier answer and is missing now. `host`
@@ -42,9 +42,9 @@ fn stays_away(host: Option<&str>) -> String {
 /// A source of the counters of a machine, read through its registry.
 ///
 /// On Windows the key stays open between samples, since closing it unloads the libraries of all
-/// providers. It is closed when the last source of the process is dropped, which waits for that at
-/// most two seconds. Buffers grow by doubling. A query that is repeated allocates nothing and takes
-/// one call of `RegQueryValueExW`.
+/// providers. It is closed when the last source of the process is dropped, which waits at most two
+/// seconds until it is closed. Buffers grow by doubling. A query that is repeated allocates nothing
+/// and takes one call of `RegQueryValueExW`.
 ///
 /// A collection takes as long as its slowest provider, and never ends if a provider hangs, unless
 /// calls [have timeouts](RegistrySource::with_timeouts).
