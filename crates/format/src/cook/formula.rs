@@ -1,4 +1,4 @@
-//! The formulas themselves, found from the facets of a type.
+//! The formulas of counter types, found from the facets of a type.
 
 use super::{Clocks, CookError, CookOptions, CookedValue, RawSample};
 use crate::counter_type::{
