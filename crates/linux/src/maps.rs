@@ -77,7 +77,7 @@ impl WantedMaps {
     }
 }
 
-/// A process whose maps are to be read.
+/// A process with maps that are to be read.
 struct Listed {
     pid: u32,
     /// The position of the process among the instances of Process.

@@ -11,7 +11,7 @@ use std::fmt;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-/// The controllers of version 1 whose hierarchies are read. A controller that version 1 has is
+/// The controllers of version 1 with hierarchies that are read. A controller that version 1 has is
 /// missing in a hierarchy of version 2 beside it.
 const CONTROLLERS: [&[u8]; 4] = [b"cpuacct", b"memory", b"cpu", b"pids"];
 /// The number of first [`CONTROLLERS`] that decide: version 1 is read if it has one of them.

@@ -10,7 +10,8 @@ use perfhive_format::{InstanceHead, NameRef, TitleIndex};
 /// The title index of the counter ID Cgroup.
 const ID: u32 = index_of!(CGROUP, "ID Cgroup");
 
-/// The groups that are instances of an object: all, or those that stand for a container.
+/// The groups that are instances of an object: all groups, or the groups that stand for a
+/// container.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum GroupSelection {
     All,
@@ -74,8 +75,8 @@ impl Rows {
         self.object
     }
 
-    /// Reads the groups and writes those that have values as instances. With `whole`, all groups
-    /// are written, even if the collection wants only some.
+    /// Reads the groups, and writes the groups that have values as instances. With `whole`, all
+    /// groups are written, even if the collection wants only some.
     pub(super) fn write(
         &mut self,
         collection: &Collection<'_>,
@@ -129,9 +130,9 @@ impl Rows {
         Ok(())
     }
 
-    /// Reads all groups, or with `some` only the groups whose names that collection wants. Returns
-    /// the counters that any group has, as a mask. A group without the first of these counters is
-    /// left out.
+    /// Reads all groups, or with `some` only the groups with names that this collection wants.
+    /// Returns the counters that any group has, as a mask. A group without the first of these
+    /// counters is left out.
     fn read(
         &mut self,
         wanted: u64,

@@ -26,8 +26,8 @@ pub(super) enum FileFormat {
     Limit(u32),
     /// One number, from which several counters are made.
     Number(&'static [(u32, Scale)]),
-    /// A quota and a period, whose quotient is given in percent of one processor; the quota `max`
-    /// gives no value.
+    /// A quota and a period; the value is their quotient in percent of one processor; the quota
+    /// `max` gives no value.
     Quota(u32),
     /// A line of `word=number` for each device; the numbers of the same word are summed.
     Devices(&'static [Field]),

@@ -83,8 +83,8 @@ impl Meters {
         Ok(())
     }
 
-    /// Updates the list of meters: removes those whose folders vanished, adds new ones, and names
-    /// those that have no name yet.
+    /// Updates the list of meters: removes meters without a folder, adds new meters, and names the
+    /// meters that have no name yet.
     fn list(&mut self, sys: &mut Reader) -> Result<(), Errno> {
         let Self { meters, seen } = self;
         seen.clear();

@@ -124,7 +124,7 @@ impl Nodes {
         Ok(())
     }
 
-    /// Removes the nodes that are no longer in `numbers`, and adds those that are new there.
+    /// Removes the nodes that are no longer in `numbers`, and adds a node for each new number.
     fn follow(&mut self) {
         let numbers = &self.numbers;
         self.nodes.retain(|node| numbers.binary_search(&node.number).is_ok());

@@ -35,7 +35,8 @@ const SENT: [(&str, u32); 8] = [
 const TOTALS: [(u32, usize, usize); 2] =
     [(index_of!(INTERFACE, "Bytes Total/sec"), 0, 8), (index_of!(INTERFACE, "Packets/sec"), 1, 9)];
 
-/// The values of an interface: those of [`RECEIVED`], and behind them those of [`SENT`].
+/// The values of an interface: the columns of [`RECEIVED`], and behind them the columns of
+/// [`SENT`].
 pub(super) type Values = [u64; 16];
 
 /// The columns that this kernel's file has.

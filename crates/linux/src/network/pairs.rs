@@ -17,7 +17,7 @@ pub(super) enum Damage {
     Missing(&'static str),
     /// The lines of names and numbers have different lengths.
     Uneven(&'static str),
-    /// The section, and a name in it whose number is invalid.
+    /// The section, and a name in it that has no valid number.
     NoNumber(&'static str, &'static str),
     /// The text ends within a line.
     Cut,
@@ -170,7 +170,7 @@ impl Sums {
         }
     }
 
-    /// Sets the counters whose fields were all found.
+    /// Sets the counters of rows with all fields found.
     fn finish(&self, page: u64, row: &mut CounterValues) {
         for (place, ProtocolRow { counter, fields, .. }) in self.filled() {
             let (Some(sum), Some(seen)) = (self.values.get(place), self.seen.get(place)) else {

@@ -1,10 +1,10 @@
 //! The counts that processes and threads had when they ended.
 //!
 //! A plain sum loses the whole history of a process that ends, and with it the growth of the other
-//! processes' counts. So the counts of `_Total` are those of all living processes and threads, and
-//! those of ended ones as they were last seen: the sum grows by the growth of each part. For the
-//! time between the last collection and the end of a process, only the processor times are known,
-//! from the kernel's own sums over all processes (`/proc/stat`).
+//! processes' counts. So a count of `_Total` is the sum over all living processes and threads, and
+//! over ended ones as they were last seen: the sum grows by the growth of each part. For the time
+//! between the last collection and the end of a process, only the processor times are known, from
+//! the kernel's own sums over all processes (`/proc/stat`).
 
 /// A process or thread as it was last seen.
 struct Seen<const N: usize> {

@@ -1,4 +1,4 @@
-//! The positions of written instances of Process, for the objects whose instances refer to Process.
+//! The positions of written instances of Process, for objects with instances that refer to Process.
 
 use super::thread_sample::Sample;
 

@@ -40,7 +40,7 @@ impl ProcFiles {
         Self { reader, faults: Faults::default(), ticks, page, base }
     }
 
-    /// Lists the numbers of all processes into `pids`, ascending.
+    /// Lists the numbers of all processes in `pids`, ascending.
     pub(super) fn numbers(&mut self, pids: &mut Vec<u32>) -> Result<(), Errno> {
         self.reader.numbers(pids)
     }

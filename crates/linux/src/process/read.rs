@@ -23,8 +23,8 @@ fn pause(pid: u32) -> u8 {
     16 + (pid % 16) as u8
 }
 
-/// The number of processes whose files are read together: `stat` of all of them, then `statm` of
-/// all of them, and so on. The memory that the kernel needs for one kind of file, and for so few
+/// The number of processes with files that are read together: `stat` of all of them, then `statm`
+/// of all of them, and so on. The memory that the kernel needs for one kind of file, and for so few
 /// processes, then stays in the processor's caches. Measured, reading one process after the other
 /// takes an eighth longer at 600 processes and a fifth longer at 2000; batches of 8 to 128 are
 /// alike.
@@ -96,7 +96,7 @@ impl ProcessReader {
         instance_name(name, pid, &mut self.name);
     }
 
-    /// Reads the processes of a batch, or only those of `few` in it. The results are
+    /// Reads the processes of a batch, or only the processes of `few` in it. The results are
     /// [`processes`](Self::processes).
     pub(super) fn read(
         &mut self,

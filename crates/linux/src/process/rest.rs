@@ -195,7 +195,7 @@ impl Default for Resting {
     }
 }
 
-/// A parent whose `stat` is read ahead of its turn.
+/// A parent with a `stat` that is read ahead of the parent's turn.
 struct Elder {
     pid: u32,
     /// The open `stat` of the parent: a look takes one system call.

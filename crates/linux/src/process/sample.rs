@@ -348,7 +348,7 @@ impl Summed {
         Self { values: [Some(0); 4], count: Self::count(wanted) }
     }
 
-    /// The sums of a process whose threads cannot be read: none has a value.
+    /// The sums of a process with threads that cannot be read: none has a value.
     pub(super) fn absent(wanted: ThreadSums) -> Self {
         Self { values: [None; 4], count: Self::count(wanted) }
     }

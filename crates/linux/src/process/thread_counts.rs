@@ -112,9 +112,9 @@ impl Buffers {
 
 impl Buffers {
     /// The values of the wanted sums over the threads of a process, given by its number and its
-    /// number of threads; [`Gone`] if the process has ended. The sums are kept in `sums`; a sum
-    /// whose files cannot be read has no value. `switches` are the context switches of an only
-    /// thread, if they were read already.
+    /// number of threads; [`Gone`] if the process has ended. The sums are kept in `sums`; a sum has
+    /// no value if its files cannot be read. `switches` are the context switches of an only thread,
+    /// if they were read already.
     pub(super) fn sum(
         &mut self,
         files: &mut ProcFiles,

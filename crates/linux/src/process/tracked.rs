@@ -62,8 +62,9 @@ impl TrackedThread {
     }
 }
 
-/// Makes the entries of `known` those of the ascending `numbers`. An entry stays as long as its
-/// number is listed; entries that are not listed are given to `gone`. `before` is left empty.
+/// Updates `known` so that it has one entry for each of the ascending `numbers`. An entry stays as
+/// long as its number is listed; entries that are not listed are given to `gone`. `before` is left
+/// empty.
 pub(super) fn follow<T>(
     numbers: &[u32],
     known: &mut Vec<T>,

@@ -1,6 +1,6 @@
 //! Network Interface 510, Network Adapter, and the protocols.
 //!
-//! A row of a protocol has a counter, and the fields of the kernel's file whose sum is the
+//! A row of a protocol has a counter, and the fields of the kernel's file that add up to the
 //! counter's value. The documented source is made from the fields, and the provider reads by them.
 //! The parts of a counter that two versions of a protocol share are one constant; the list of each
 //! version adds the fields.
@@ -81,8 +81,8 @@ pub(crate) struct Section {
     pub(crate) required: bool,
 }
 
-/// A counter of a protocol, with the fields of a file whose sum is its value. If `file` is `None`,
-/// the counter is filled by other code.
+/// A counter of a protocol, with the fields of a file that add up to its value. If `file` is
+/// `None`, the counter is filled by other code.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProtocolRow {
     pub(crate) counter: Counter,
@@ -110,7 +110,7 @@ pub(crate) static PROTOCOLS: [Protocol; 8] = [
     Protocol { object: &UDPV6, sections: udp::UDPV6_SECTIONS, rows: udp::UDPV6_ROWS },
 ];
 
-/// A [`ProtocolRow`] whose counter is the sum of fields in a section of a file. The counter's
+/// A [`ProtocolRow`] with a counter that is the sum of fields in a section of a file. The counter's
 /// documented source is made from these words.
 macro_rules! sum {
     (@row $counter:expr, $file:ident, $head:expr, $others:expr, $($field:literal)+) => {
