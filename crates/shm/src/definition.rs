@@ -70,7 +70,7 @@ impl CounterDeclaration {
     }
 }
 
-/// The number of nanoseconds in a tick of a type whose value is a time: 100, or 0 if the ticks are
+/// The number of nanoseconds in a tick of a type with a time as value: 100, or 0 if the ticks are
 /// those of the reader's performance counter. `None` for other types. Programs count all such times
 /// in nanoseconds.
 pub(crate) fn nanoseconds_per_tick(counter_type: CounterType) -> Option<u64> {

@@ -51,8 +51,8 @@
 //!
 //! * A thread that looked and then adds (N) leaves a release fence between the two. A thread that
 //!   reads N or a later number, and anchors after it, finds no anchor older than the anchors that
-//!   the look found or left. This holds for a reader, for a renewal, and for another look, whose
-//!   own addition comes after N and has the acquire fence behind it.
+//!   the look found or left. This holds for a reader, for a renewal, and for another look: the
+//!   addition before it comes after N and has the acquire fence behind it.
 //! * So all looks of a thread are visible with its later additions; only the look of its last
 //!   addition may not be. These looks are the "at most 2^13" above: one for each thread, unless
 //!   something else orders them (a join, a lock, a thread that starts another). Threads that ended
@@ -116,7 +116,7 @@ struct Sizes {
     value: u32,
     /// The largest number that a small update adds to the base.
     small_base: i64,
-    /// The number that is larger than what a small update adds to the value.
+    /// The limit of what a small update adds to the value, which is always less.
     small_value: i64,
     /// The number of which the base passes a multiple in an update that looks at the anchors. The
     /// next field is the same for the value.

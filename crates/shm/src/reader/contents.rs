@@ -114,8 +114,8 @@ impl Contents {
         self.read_runs(file, definition)
     }
 
-    /// Reads the changing part of a file, with the instances whose names are wanted and few others
-    /// that lie between them. Names in `names` are not read again.
+    /// Reads the changing part of a file, with the instances of wanted names and few others that
+    /// lie between them. Names in `names` are not read again.
     pub(super) fn read_named(
         &mut self,
         file: &(impl ReadAt + ?Sized),
@@ -176,7 +176,7 @@ impl Contents {
         read(definition.live_at + LIVE, SLOT, after)
     }
 
-    /// Calls `take` with each instance that existed throughout the read and whose name is wanted,
+    /// Calls `take` with each instance that existed throughout the read and has a wanted name,
     /// until `take` breaks. Names in `names` are not read again.
     pub(super) fn each_named(
         &mut self,

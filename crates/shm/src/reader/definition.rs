@@ -153,8 +153,8 @@ fn size_of_cells(base_type: Option<CounterType>) -> usize {
     if base_type.is_some() { PAIR } else { SINGLE }
 }
 
-/// The position of a counter whose cells overlap those of another counter; `None` if there is none.
-/// Without overlaps a reader never takes more values out of a file than are in it.
+/// The position of a counter with cells that overlap those of another counter; `None` if there is
+/// none. Without overlaps a reader never takes more values out of a file than are in it.
 fn overlapping(counters: &[PublishedCounter]) -> Option<usize> {
     let mut places: Vec<(usize, usize)> =
         counters.iter().enumerate().map(|(place, counter)| (counter.cell, place)).collect();

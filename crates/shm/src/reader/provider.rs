@@ -42,7 +42,7 @@ impl Members {
 /// A category published by one or more processes.
 pub(super) struct CategoryProvider {
     name: String,
-    /// The definition whose counters all shown files have.
+    /// The definition with the counters that all shown files have.
     pub(super) definition: FileDefinition,
     index: TitleIndex,
     pub(super) members: Arc<Mutex<Arc<Members>>>,

@@ -25,8 +25,8 @@ pub(super) fn without_instances(definition: &FileDefinition) -> u64 {
     (PERF_OBJECT_TYPE::SIZE + counters * PERF_COUNTER_DEFINITION::SIZE + values) as u64
 }
 
-/// An upper limit to the bytes of a block that an instance takes, whose name has `name_length`
-/// bytes of UTF-8.
+/// An upper limit to the bytes of a block that an instance takes with a name of `name_length` bytes
+/// of UTF-8.
 pub(super) fn of_instance(definition: &FileDefinition, name_length: usize) -> u64 {
     // In UTF-16 a text has at most one unit for each byte, and one at its end; what follows is
     // aligned to 8.
