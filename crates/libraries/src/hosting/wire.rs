@@ -80,7 +80,7 @@ pub(crate) struct Response {
     /// The time that Collect took, in nanoseconds.
     pub(crate) took: u64,
     /// The reason why the library could not be called; for [`Request::Together`] the fault of the
-    /// first wrong answer, whose request is in `reports`. `None` if nothing failed.
+    /// first wrong answer; the request of that answer is in `reports`. `None` if nothing failed.
     pub(crate) failure: Option<String>,
     /// A note about the confinement of the process, such as a restriction that failed; only from Open.
     pub(crate) note: Option<String>,

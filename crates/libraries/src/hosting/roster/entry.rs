@@ -112,7 +112,7 @@ impl Entry {
         }
     }
 
-    /// Whether a question is open whose answer may have wanted objects.
+    /// Whether a question is open, and its answer may have wanted objects.
     pub(super) fn is_awaited(&self, wanted: &ObjectQuery) -> bool {
         self.question.is_some() && self.may_have(wanted)
     }
@@ -240,8 +240,8 @@ pub(super) fn stamp(library: &Path) -> Option<LibraryStamp> {
     Some(stamp)
 }
 
-/// The names and help texts in `all` whose indexes were allotted to the provider of a registration,
-/// in each language that has any.
+/// The names and help texts in `all` with indexes that were allotted to the provider of a
+/// registration, in each language that has any.
 pub(super) fn titles_of(
     registration: &Registration,
     all: &[ProvidedTitles],
