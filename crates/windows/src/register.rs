@@ -177,8 +177,8 @@ impl Registrar for WindowsRegistrar {
     }
 }
 
-/// The registration that is wanted, with its titles, and the present registration. Tests everything
-/// that can be tested without writing.
+/// Makes the wanted registration with its titles, and reads the present registration. Tests
+/// everything that can be tested without writing.
 fn prepare(
     definition: &ProviderDefinition,
     functions: &Functions,
@@ -365,7 +365,7 @@ fn has_no_rest(name: &str) -> Result<(), RegisterError> {
     Err(RegisterError::new(RegisterErrorKind::Taken, message))
 }
 
-/// Registers a provider; after any failure nothing is left.
+/// Registers a provider. After a failure nothing of the registration is left.
 fn add(
     mut made: Registration,
     offsets: &[u32],

@@ -21,7 +21,7 @@ const ELAPSED: usize = 3;
 const ID: usize = 4;
 const PARENT: usize = 5;
 
-/// The number of `_Total` among the instances of Process, where it is the parent of Thread's
+/// The position of `_Total` among the instances of Process, where it is the parent of Thread's
 /// `_Total`; `None` if it was not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Places {

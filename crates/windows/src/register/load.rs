@@ -67,7 +67,7 @@ fn loaded(
     }
 }
 
-/// Unloads the titles of a provider, by `loadperf` where it works.
+/// Unloads the titles of a provider: by `loadperf`, or directly under Wine.
 pub(super) fn unload(name: &str) -> Result<(), RegisterError> {
     if allotted_indexes(name).is_none() {
         return Ok(());
