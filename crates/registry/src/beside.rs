@@ -42,7 +42,7 @@ pub struct Beside<A, B> {
     generations: Option<[u64; 2]>,
     /// The published names, each with its owner in the first source.
     names: HashMap<String, Owner>,
-    /// Whether the first source has told for every name whether it has an object of that name.
+    /// Whether the first source has answered for every name whether it has an object of that name.
     is_settled: bool,
     generation: u64,
 }
@@ -60,8 +60,8 @@ struct MergedCatalogue {
 /// A source that can leave out objects with names that another source has.
 pub trait Yielding: Source {
     /// Sets the names that this source must not serve: the `taken` names belong to objects of
-    /// another source, and the `unknown` names may belong to such objects. The two sets replace
-    /// those that were set before.
+    /// another source, and the `unknown` names may belong to such objects. The two sets replace the
+    /// sets of the last call.
     fn reserve(&mut self, taken: &HashSet<String>, unknown: &HashSet<String>);
 }
 

@@ -187,7 +187,7 @@ pub(crate) enum Trial {
     Failed,
 }
 
-/// What the caller has to do after an event.
+/// The action that the caller has to take after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     Nothing,
@@ -276,8 +276,8 @@ impl Whole {
     }
 }
 
-/// What is known about a published name: whether an object of the registry has the same name, and
-/// so owns it.
+/// The owner of a published name, as far as it is known: an object of the registry that has the
+/// same name owns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
     /// The registry has not answered yet whether it has an object with this name.

@@ -32,7 +32,7 @@ pub(crate) const COSTLY: [u32; 6] = [740, 786, 816, 1408, 1548, 1760];
 
 impl Service {
     /// The fault of a provider that gave no objects. If `all` is set, the provider gave no object
-    /// at all; otherwise none of the objects that were asked for. Windows tells no reason. `host`
+    /// at all; otherwise none of the objects that were asked for. Windows gives no reason. `host`
     /// is the other machine, or `None` for this machine.
     pub(crate) fn gives_nothing(&self, all: bool, host: Option<&str>) -> Fault {
         let Self { name, library, .. } = self;

@@ -85,8 +85,8 @@ pub struct RegistrySource {
     /// The timeouts of calls until all objects were asked for once; `None` after that, and for a
     /// source without timeouts.
     timeouts: Option<Timeouts>,
-    /// The faults of missing objects, kept for reuse because they repeat; `silent` keeps those of
-    /// providers without objects.
+    /// The faults of missing objects, kept for reuse because they repeat; `silent` keeps the faults
+    /// of providers without objects.
     missing: HashMap<TitleIndex, Fault>,
     silent: Vec<Fault>,
 }
@@ -110,7 +110,7 @@ impl Timeouts {
     }
 }
 
-/// What is remembered of a query that was made before.
+/// The facts that are remembered of a query that was made before.
 struct KnownQuery {
     name: ValueName,
     size: Size,
@@ -207,8 +207,8 @@ impl RegistrySource {
     }
 
     /// Whether the loaded titles lack the name of an object or of one of its counters. The titles
-    /// are the English ones or, without these, those of any loaded language; `false` if none are
-    /// loaded.
+    /// are the English ones or, without these, the titles of any loaded language; `false` if none
+    /// are loaded.
     fn lacks_names(&self, object: PerfObject<'_>) -> bool {
         let english = self.databases.get(&LanguageId::ENGLISH);
         english.or_else(|| self.databases.values().next()).is_some_and(|titles| {
