@@ -83,8 +83,8 @@ pub enum BaseColumn {
     At(Column),
 }
 
-/// One counter of an object with all that is needed to read its values: where its data and base
-/// are, and its formula.
+/// One counter of an object, with the positions of its data and base and its formula, as needed to
+/// read its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterPlan {
     /// Index (from 0) of the definition among those of the object.

@@ -25,7 +25,7 @@ pub enum SizeFacet {
     Large,
     /// No data.
     Zero,
-    /// As many bytes as the definition says.
+    /// The number of bytes that the definition states.
     VariableLength,
 }
 
@@ -130,7 +130,7 @@ impl CounterType {
         }
     }
 
-    /// perfhive's own type of a counter that tells which counters have no value for an instance: a
+    /// perfhive's own type of a counter that marks the counters without a value for an instance: a
     /// number of 8 bytes. Its bit N is set if the counter with the index N (from 0) has no value.
     /// Counters from index 64 on have no bit. The type is a base, so that readers do not show it.
     /// If the counter block ends before this number, no counter is marked. Windows has no such
@@ -229,8 +229,8 @@ impl CounterType {
         }
     }
 
-    /// Whether this definition is the base of the counter before it rather
-    /// than a counter of its own.
+    /// Whether a definition of this type is the base of the counter before it, rather than a
+    /// counter of its own.
     #[must_use]
     pub const fn is_base(self) -> bool {
         matches!(self.kind(), CounterKind::Counter(NumericSubtype::Base))

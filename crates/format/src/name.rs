@@ -7,7 +7,7 @@ use core::fmt;
 
 /// The name of an instance as the block holds it.
 ///
-/// Names are compared by their bytes, so that two names which only look the same (lone surrogates,
+/// Names are compared by their bytes, so that two names that only look the same (lone surrogates,
 /// unknown code pages) stay two names. The text of a name has U+FFFD in place of bytes that cannot
 /// be decoded.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

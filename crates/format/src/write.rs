@@ -53,10 +53,10 @@ pub enum NameRef<'a> {
     Bytes(&'a [u8]),
 }
 
-/// The definition of an instance: everything but its values.
+/// The definition of an instance: its name, number and parent, without the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstanceHead<'a> {
-    /// The name.
+    /// The name of the instance.
     pub name: NameRef<'a>,
     /// A number that identifies the instance; `None` if its name does.
     pub unique_id: Option<i32>,
@@ -319,8 +319,8 @@ impl ObjectWriting<'_, '_> {
     }
 
     /// Adds an instance with a counter block that is given as bytes without the length field, for text
-    /// and other data that is not a number. A counter with data that the bytes do not wholly hold has
-    /// no value.
+    /// and other data that is not a number. A counter has no value if the bytes do not hold all of its
+    /// data.
     ///
     /// # Errors
     /// As [`instance`](Self::instance).

@@ -32,7 +32,7 @@ impl DetailLevel {
 pub enum ObjectLayout {
     /// The object never has instances: one counter block.
     NoInstances,
-    /// The object can have instances; it has this many, perhaps none at this moment.
+    /// The object can have instances. The number of its present instances may be 0.
     Instances(u32),
     /// Only the definition of an object that has instances.
     MetadataInstances,
