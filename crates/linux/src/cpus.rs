@@ -8,15 +8,15 @@ use std::fmt;
 /// this kernel does not report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Times {
-    /// Time in programs, including those of low priority and guests.
+    /// Time in programs, including programs of low priority and guests.
     pub(crate) user: u64,
     /// Time in programs of low priority.
     pub(crate) nice: u64,
     /// Time in the kernel, in interrupts and in soft interrupts.
     pub(crate) privileged: u64,
-    /// Idle time, including idle time while something waits for a disk.
+    /// Idle time, including idle time while a task waits for a disk.
     pub(crate) idle: u64,
-    /// Idle time while something waits for a disk.
+    /// Idle time while a task waits for a disk.
     pub(crate) waiting: Option<u64>,
     pub(crate) interrupt: Option<u64>,
     pub(crate) soft_interrupt: Option<u64>,
@@ -107,7 +107,7 @@ impl SystemStat {
         *self = Self { cpus, damage, ..Self::default() };
     }
 
-    /// Replaces the contents by those of a text of `/proc/stat`.
+    /// Replaces the contents by the contents of a text of `/proc/stat`.
     pub(crate) fn parse(&mut self, text: &[u8], ticks: Ticks) {
         self.clear();
         let (lines, cut) = whole_lines(text);

@@ -121,8 +121,8 @@ fn has_all(rest: &[u8], columns: usize) -> bool {
     (0..columns).all(|_| words.number().is_some())
 }
 
-/// The interrupts of each processor, from `/proc/interrupts`: all interrupts, and those of
-/// the local clock.
+/// The interrupts of each processor, from `/proc/interrupts`: the count of all interrupts, and the
+/// count of the local clock's interrupts.
 #[derive(Debug, Default)]
 pub(crate) struct Interrupts {
     table: Vec<(u32, [u64; 2])>,

@@ -59,13 +59,13 @@ fn name(text: &str) -> Name {
     name
 }
 
-/// Makes the call. `attributes` are the first fields of `union bpf_attr`; the kernel takes those
-/// behind them for 0.
+/// Makes the system call `bpf` with this command, and returns its result. `attributes` are the
+/// first fields of `union bpf_attr`; the kernel takes the fields behind them for 0.
 ///
 /// # Safety
-/// The fields are laid out as in C, without padding, and are those of the command. Where one is an
-/// address, there is as much memory as the others say, which the kernel may write to if the command
-/// does.
+/// The fields are laid out as in C, without padding, and belong to the command. If a field is an
+/// address, there is as much memory at it as the other fields say, and the kernel may write to that
+/// memory if the command does.
 unsafe fn call<T>(command: u32, attributes: &mut T) -> Result<i32, Errno> {
     let place = std::ptr::from_mut(attributes);
     // SAFETY: as many bytes as are stated are there; for what they mean the caller vouches.
@@ -76,7 +76,7 @@ unsafe fn call<T>(command: u32, attributes: &mut T) -> Result<i32, Errno> {
     })
 }
 
-/// As [`call`], for a command that returns a new descriptor.
+/// Like [`call`], for a command that returns a new descriptor.
 ///
 /// # Safety
 /// As of [`call`], and the command returns a descriptor that nothing else owns.
@@ -100,7 +100,7 @@ pub(super) struct Array {
 }
 
 impl Array {
-    /// Makes a map with this many entries.
+    /// Makes a map of `entries` entries.
     pub(super) fn new(map: &Map, entries: u32) -> Result<Self, Errno> {
         #[repr(C)]
         struct Attributes {

@@ -40,7 +40,7 @@ pub(crate) struct ProcessSlot {
     /// The [`Wants`] of the run that last read the slot in full. If the next run wants other parts,
     /// it reads the process anew.
     pub(crate) wanted: u16,
-    /// A number that is not 0 if everything but the threads is as in the run before.
+    /// Not 0 if all values but the threads are the same as in the run before.
     pub(crate) same: u16,
     /// The number of the first slot of the process's threads, if threads were wanted.
     pub(crate) first_thread: u32,

@@ -16,7 +16,7 @@ const PREFIXES: [(&[u8], &[u8]); 5] = [
     (b"nerdctl-", b"nerdctl"),
 ];
 
-/// The container that a group stands for.
+/// A container, recognized by the path of its control group.
 pub(super) struct Container {
     /// The name of the instance: `runtime/identifier` or `runtime/name`.
     pub(super) name: Vec<u16>,

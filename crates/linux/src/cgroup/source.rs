@@ -20,7 +20,7 @@ type Scale = fn(u64) -> u64;
 pub(super) enum FileFormat {
     /// Lines, each with a word and a number.
     Lines(&'static [Field]),
-    /// One number; `max` gives no value.
+    /// One number; the text `max` gives no value.
     Single(u32),
     /// One number; the number by which version 1 says "no limit" ([`NO_LIMIT`]) gives no value.
     Limit(u32),

@@ -267,8 +267,8 @@ fn is_empty(line: &Line<'_>, size_path: &CString, sys: Option<&mut Sys>) -> bool
     line.is_unused() && sys.is_some_and(|sys| sys.number(size_path) == Some(0))
 }
 
-/// The disk of a partition, by the partition's name: `sda` for `sda1`, `nvme0n1` for
-/// `nvme0n1p2`. `None` where the name is not a partition's.
+/// The disk of a partition, by the partition's name: `sda` for `sda1`, `nvme0n1` for `nvme0n1p2`.
+/// `None` if the name is not a partition's.
 fn disk_of(name: &[u8]) -> Option<&[u8]> {
     let digits = name.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
     let disk = name.get(..name.len().saturating_sub(digits)).filter(|_| digits > 0)?;
@@ -279,7 +279,7 @@ fn disk_of(name: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Whether the name is that of a device that is not a disk.
+/// Whether a device of this name is no disk.
 fn is_no_disk(name: &[u8]) -> bool {
     let kind = NO_DISKS.iter().any(|kind| {
         let rest = name.strip_prefix(*kind);
@@ -290,7 +290,7 @@ fn is_no_disk(name: &[u8]) -> bool {
     kind || is_path_of_nvme(name) || is_area_of_emmc(name)
 }
 
-/// Whether the name is that of a path to a disk, as `nvme0c1n1` is to `nvme0n1`.
+/// Whether a device of this name is a path to a disk, as `nvme0c1n1` is to `nvme0n1`.
 fn is_path_of_nvme(name: &[u8]) -> bool {
     let rest = name.strip_prefix(b"nvme").map(without_digits);
     let rest = rest.and_then(|rest| rest.strip_prefix(b"c")).map(without_digits);

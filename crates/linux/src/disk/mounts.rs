@@ -112,7 +112,7 @@ impl<'a> Mount<'a> {
 }
 
 impl Mounts {
-    /// Reads the table. Mount points lie below `root`, which stands for `/`.
+    /// Parses the table of mounts. Mount points lie below `root`, which stands for `/`.
     pub(super) fn parse(text: &[u8], root: &Path) -> Self {
         let mut this = Self::default();
         let (lines, cut) = whole_lines(text);

@@ -46,7 +46,7 @@ pub(super) enum Refusal {
 }
 
 impl Refusal {
-    /// The error to report as a fault; `None` for a file system that was unmounted meanwhile, is
+    /// The error to report as a fault; `None` for a file system that has been unmounted since, is
     /// covered, or may not be read by this user.
     pub(super) fn fault(self) -> Option<Errno> {
         match self {

@@ -99,7 +99,7 @@ pub(super) struct Interfaces {
     /// The interfaces of this collection, in front; lines behind them are kept for reuse.
     lines: Vec<Line>,
     units: Vec<u16>,
-    /// The reader of the lengths of queues; `None` if the folders are not those of this machine.
+    /// The reader of the lengths of queues; `None` for a copy of a machine's folders.
     queues: Option<Queues>,
     layouts: Layouts,
     adapters: Layouts,
@@ -108,8 +108,8 @@ pub(super) struct Interfaces {
 
 impl Interfaces {
     /// The state of a session. `folder` is the machine's `sys`, without which there are no
-    /// attributes; `is_live` says that the interfaces are those that this process sees, and so have
-    /// queues.
+    /// attributes. `is_live` says that this process sees these interfaces, so that the kernel can
+    /// be asked for their queues.
     pub(super) fn new(folder: Option<PathBuf>, is_live: bool) -> Self {
         Self {
             file: None,
@@ -178,8 +178,8 @@ impl Interfaces {
         written
     }
 
-    /// Reads the lengths of the queues; returns `false` if they cannot be read, which is a fault
-    /// unless the folders are not those of this machine.
+    /// Reads the lengths of the queues; returns `false` if they are not known: if reading failed,
+    /// which is a fault, or for a copy of a machine's folders.
     fn read_queues(&mut self) -> bool {
         let Some(queues) = &mut self.queues else { return false };
         let done = queues.read();

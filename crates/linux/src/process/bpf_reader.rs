@@ -58,7 +58,7 @@ pub(super) struct BpfReader {
     shown: ShownTasks,
     shown_threads: ShownTasks,
     name: Vec<u8>,
-    /// The processes of a run that is not for all processes.
+    /// The processes that a run reads if it does not read all processes.
     chosen: Chosen,
     /// Whether the program must also be able to run for chosen processes only.
     may_choose: bool,

@@ -135,7 +135,8 @@ impl Copies {
         self.waiting.2
     }
 
-    /// Copies the instances that wait; must be called before anything else is written.
+    /// Copies the waiting instances into the object; must be called before anything else is
+    /// written.
     pub(super) fn flush(&mut self, object: &mut ObjectWriting<'_, '_>) -> Result<(), WriteError> {
         let (start, end, count) = std::mem::take(&mut self.waiting);
         match count {

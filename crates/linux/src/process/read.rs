@@ -50,7 +50,7 @@ pub(super) struct Slot {
 /// A reader of processes from `/proc`.
 pub(super) struct ProcessReader {
     pub(super) files: ProcFiles,
-    /// The name that was read last.
+    /// The instance name of the process that was read last.
     name: Vec<u16>,
     kernel: Kernel,
     pub(super) buffers: Buffers,

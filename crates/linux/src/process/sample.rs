@@ -273,8 +273,8 @@ impl Sum {
         self.told |= !sample.absent & ((1 << sample.count) - 1);
     }
 
-    /// Adds values that do not make a sum known: the zeros of Idle must not give a total of 0 if no
-    /// process has a value.
+    /// Like [`add`](Self::add), but the values do not make a sum known: the zeros of Idle must not
+    /// give a total of 0 if no process has a value.
     pub(super) fn add_values(&mut self, sample: &Sample) {
         for (sum, value) in self.values.iter_mut().zip(sample.values()) {
             *sum = sum.saturating_add(*value);
