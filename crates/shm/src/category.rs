@@ -83,8 +83,8 @@ impl CategoryBuilder {
         self
     }
 
-    /// Publishes in another folder than the usual one. Readers must be told of it, for instance
-    /// through the variable `PERFHIVE_COUNTERS`.
+    /// Publishes in another folder than the usual one. Readers must know the folder, for instance
+    /// by the variable `PERFHIVE_COUNTERS`.
     #[must_use]
     pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
         self.folder = Some(folder.into());

@@ -154,7 +154,7 @@ fn size_of_cells(base_type: Option<CounterType>) -> usize {
 }
 
 /// The position of a counter with cells that overlap those of another counter; `None` if there is
-/// none. Without overlaps a reader never takes more values out of a file than are in it.
+/// none. Without overlaps a reader never gets more values than the file has room for.
 fn overlapping(counters: &[PublishedCounter]) -> Option<usize> {
     let mut places: Vec<(usize, usize)> =
         counters.iter().enumerate().map(|(place, counter)| (counter.cell, place)).collect();
