@@ -54,7 +54,7 @@ impl Scope {
     }
 }
 
-/// The indexes of perfhive's own objects, which lie among those of the machine's hive and are
+/// The indexes of perfhive's own objects. They lie in the range of the machine's hive, and are
 /// never allotted.
 const OWN_INDEXES: RangeInclusive<u32> = 100_000..=199_999;
 

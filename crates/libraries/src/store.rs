@@ -28,7 +28,7 @@ pub const FOLDER_VARIABLE: &str = "PERFHIVE_HIVE";
 /// The longest time that a registration waits for the lock of the hive.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// One hive on disk.
+/// A hive on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HiveFile {
     scope: Scope,

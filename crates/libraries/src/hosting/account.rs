@@ -148,7 +148,7 @@ impl Account {
         (inner.record.in_a_row, inner.record.fault.clone().unwrap_or_default())
     }
 
-    /// How long a reader without a deadline waits for the provider. This is twice the provider's
+    /// The time that a reader without a deadline waits for the provider: twice the provider's
     /// longest recent time (limited to five minutes), but at least `usual`. After a wait in vain it
     /// is at least a quarter of `usual`.
     pub(crate) fn patience(&self, usual: Duration) -> Duration {

@@ -43,7 +43,7 @@ impl fmt::Display for Severity {
     }
 }
 
-/// One thing that the library does right or wrong.
+/// One fact about the library that is right or wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {

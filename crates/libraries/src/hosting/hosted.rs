@@ -96,7 +96,7 @@ pub(crate) struct HostedLibrary {
     begun: Option<BegunCall>,
     early: Option<CallFault>,
     note: Option<String>,
-    /// How long the last call of Collect took, or has taken so far.
+    /// The time that the last call of Collect took, or has taken so far.
     took: Duration,
     next_id: u32,
     /// The number of failures since the last calm; `good` is the number of collections

@@ -198,7 +198,8 @@ unsafe fn function<F: Copy>(library: &Library, path: &Path, name: &str) -> Resul
 /// The reports that a library made outside of calls.
 type StrayReports = Mutex<Vec<String>>;
 
-/// Adds a report to the messages, unless there are already as many as an answer can hold.
+/// Adds a report to the messages, unless there are already
+/// [`MESSAGES`](crate::hosting::wire::MESSAGES) messages.
 fn keep(messages: &mut Vec<String>, text: &[u8]) {
     if messages.len() < crate::hosting::wire::MESSAGES {
         messages.push(crate::hosting::wire::cut(&String::from_utf8_lossy(text)).to_string());

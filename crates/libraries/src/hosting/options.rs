@@ -44,7 +44,7 @@ impl HostCommand {
     }
 
     /// The installed host: the absolute path in `PERFHIVE_HOST` when perfhive was built, or else
-    /// `/usr/bin/perfhive` or `/usr/local/bin/perfhive`. `None` where no such file exists. The
+    /// `/usr/bin/perfhive` or `/usr/local/bin/perfhive`. `None` if no such file exists. The
     /// environment and the folder of the running program do not count: other users may choose them.
     #[must_use]
     pub fn installed() -> Option<Self> {

@@ -133,8 +133,8 @@ impl HostProcess {
     }
 
     /// Makes the process close the library and end by itself within half a second. The caller waits
-    /// for a few milliseconds of that, which is enough for most libraries; a thread waits for the
-    /// rest.
+    /// only a few milliseconds, which is enough for most libraries; a thread waits for the
+    /// remaining time.
     pub(crate) fn close(mut self) {
         const AT_ONCE: Duration = Duration::from_millis(5);
         const MOMENT: Duration = Duration::from_millis(500);

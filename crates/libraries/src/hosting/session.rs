@@ -1,4 +1,4 @@
-//! One reader's session with a library.
+//! The session of one reader with a library.
 
 use crate::hosting::area::larger;
 use crate::hosting::describe::{News, name_of, objects};

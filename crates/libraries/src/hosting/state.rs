@@ -67,8 +67,9 @@ impl LibraryState {
         })
     }
 
-    /// Whether the provider may give an object: a registered one of its own or, where it
-    /// registered neither names nor objects, any that no other provider registered.
+    /// Whether the provider may give an object. It may give the objects that it registered; a
+    /// provider that registered neither names nor objects may give any object that no other
+    /// provider registered.
     pub(crate) fn may_give(&self, object: TitleIndex) -> bool {
         let of = &self.registration;
         of.claims(object) || (of.may_give(object) && self.owner(object).is_none())

@@ -1,9 +1,9 @@
 //! The rights that the host process gives up before it loads a library.
 //!
-//! A library has the rights of its reader's user, but no capabilities (that of root may read files
-//! that it is registered to read), not root's own files, and no right to write files, to trace and
-//! signal other processes, to read their memory, and to start processes (unless it is registered
-//! to). It does not outlive its reader.
+//! A library has the rights of its reader's user, with these exceptions: no capabilities (root's
+//! library may read files that it is registered to read), no access to root's own files, and no
+//! right to write files, to trace and signal other processes, to read their memory, and to start
+//! processes (unless it is registered to). It does not outlive its reader.
 
 use super::supervise;
 use crate::hosting::wire::OpenRequest;
@@ -169,8 +169,8 @@ fn counts_by_namespace() -> bool {
     (next(), next()) >= (5, 14)
 }
 
-/// Gives up all capabilities but `kept`: those of root reach every file and process, those of a
-/// namespace everything in it.
+/// Gives up all capabilities but `kept`: root's capabilities reach every file and process, and the
+/// capabilities in a namespace reach everything in it.
 fn keep_capabilities(kept: CapabilitySet) -> Result<(), Errno> {
     let inheritable = CapabilitySet::empty();
     let sets = CapabilitySets { effective: kept, permitted: kept, inheritable };
@@ -227,15 +227,15 @@ fn end_with_reader(reader: OwnedFd) -> Result<(), Errno> {
     thread.spawn(watch).map(drop).map_err(error)
 }
 
-/// Whether a supervisor process stands above the library's process and ends all processes that the
-/// library starts: where the library may start processes, or no filter can refuse them.
+/// Whether a supervisor process above the library's process ends all processes that the library
+/// starts. There is one if the library may start processes, or if no filter can refuse them.
 pub(crate) fn is_supervised(processes: bool) -> bool {
     const FILTERED: bool =
         cfg!(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"));
     processes || !FILTERED
 }
 
-/// The note where a library cannot be kept from starting processes.
+/// The note that a library cannot be kept from starting processes, with the reason.
 fn not_refused(why: &dyn std::error::Error) -> String {
     format!(
         "it may start processes, each with limits of its own, since this system cannot refuse \
