@@ -6,7 +6,7 @@
 //! 1. A name in `operations!` and its answer; the same place in `Native.Op` of
 //!    `java/src/main/java/org/perfhive/Native.java`.
 //! 2. The public class beside it, with a test in `java/src/test/java`.
-//! 3. `docs/manual/java.md`, whose examples are compiled and run: `cargo xtask test --only java`.
+//! 3. `docs/manual/java.md`; its examples are compiled and run: `cargo xtask test --only java`.
 
 use crate::categories;
 use crate::clock;

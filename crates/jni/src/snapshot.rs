@@ -32,7 +32,7 @@ pub(crate) enum Wanted {
 /// The position in Java's `ValueType` for an item without a value.
 const NO_VALUE: u8 = 3;
 
-/// The value of one counter of one instance.
+/// The value of one counter of one instance, or the reason why there is none.
 struct Item {
     object: TitleIndex,
     counter: TitleIndex,
@@ -51,7 +51,7 @@ pub(crate) struct CounterSnapshot {
     /// The number of samples taken, counted up to [`SETTLING`].
     count: u32,
     taken: Snapshot,
-    /// The snapshot that was decoded last, whose structure is shown.
+    /// The snapshot that was decoded last; its structure is shown.
     shown: Snapshot,
     samples: HashMap<TitleIndex, ObjectSample>,
     items: Vec<Item>,
