@@ -1,4 +1,4 @@
-//! Keeps libraries loaded.
+//! Keeps provider libraries loaded until the process ends.
 
 use crate::ffi;
 use core::ffi::c_void;

@@ -16,7 +16,7 @@ use std::time::Duration;
 const SERVICES: &str = r"SYSTEM\CurrentControlSet\Services";
 /// The longest time that a connection to another machine may take.
 const CONNECTION: Duration = Duration::from_secs(10);
-/// The key of title lists.
+/// The key of title lists below `HKEY_LOCAL_MACHINE`.
 const PERFLIB: &str = r"SOFTWARE\Microsoft\Windows NT\CurrentVersion\Perflib";
 
 /// The users of `HKEY_PERFORMANCE_DATA` in this process. The process has the key only once: closing

@@ -35,7 +35,7 @@ impl Default for NativeClock {
 }
 
 impl NativeClock {
-    /// A clock that starts now.
+    /// A clock that starts with the present calendar time.
     #[must_use]
     pub fn new() -> Self {
         let (start, frequency) = ffi::performance_counter();

@@ -24,7 +24,7 @@ const ELAPSED: usize = 3;
 const PROCESS_ID: usize = 4;
 const ID: usize = 5;
 
-/// The state of a running thread.
+/// Windows' number for the state of a running thread.
 const RUNNING: u32 = 2;
 
 pub(super) struct Writer {

@@ -84,7 +84,7 @@ impl Fields<'_> {
     }
 }
 
-/// One process of the list.
+/// A process of the list, with its values.
 #[derive(Clone, Debug)]
 pub(super) struct Process<'a> {
     pub(super) id: u64,
@@ -122,7 +122,7 @@ pub(super) struct Memory {
     pub(super) private: u64,
 }
 
-/// One thread of a process.
+/// A thread of a process, with its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Thread {
     pub(super) id: u64,
@@ -252,7 +252,7 @@ impl<'a> Iterator for Processes<'a> {
     }
 }
 
-/// The threads of a process.
+/// The threads of a process, in the order of the list.
 #[derive(Clone, Debug)]
 pub(super) struct Threads<'a> {
     bytes: &'a [u8],
