@@ -72,7 +72,7 @@ impl Yielding for Broker {
 }
 
 impl<A: Source, B: Yielding> Beside<A, B> {
-    /// One source with the objects of both.
+    /// A source with the objects of both sources.
     pub fn new(first: A, second: B) -> Self {
         let nothing = || Ask::new(ObjectQuery::Indexes(Vec::new()));
         Self {

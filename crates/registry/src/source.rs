@@ -149,9 +149,9 @@ impl RegistrySource {
         }
     }
 
-    /// A source over registries that `make` makes, whose calls have timeouts. After a timeout each
-    /// provider is asked alone, with half of [`Timeouts::call`] as its timeout, and providers that
-    /// hang are left out. A request takes three timeouts at most, one of which may be
+    /// A source over registries that `make` makes, with timeouts for their calls. After a timeout
+    /// each provider is asked alone, with half of [`Timeouts::call`] as its timeout, and providers
+    /// that hang are left out. A request takes three timeouts at most, one of which may be
     /// [`Timeouts::first_of_all`].
     #[must_use]
     pub fn with_timeouts(name: &str, timeouts: Timeouts, make: Make) -> Self {
