@@ -100,7 +100,7 @@ impl BlockWriter {
     /// The limit of a new writer, in bytes: 64 MiB; see [`set_limit`](Self::set_limit).
     pub const DEFAULT_LIMIT: usize = 64 << 20;
 
-    /// A writer with an empty buffer.
+    /// A writer with an empty buffer and the default limit.
     #[must_use]
     pub const fn new() -> Self {
         Self::with_buffer(Vec::new())
