@@ -140,7 +140,7 @@ impl LinuxClock {
         self.read_by(nanos)
     }
 
-    /// The clocks alone.
+    /// The clocks for a block that is made now, without the calendar time.
     pub(crate) fn clocks(&self) -> Clocks {
         self.clocks_by(&nanos)
     }

@@ -84,7 +84,7 @@ impl Faults {
 
 /// The system's text for an error number; each text is looked up once.
 pub(crate) fn describe(error: Errno) -> &'static str {
-    /// More error numbers than any system has.
+    /// The number of error numbers that are kept with their texts; no system has more.
     const MOST: usize = 256;
     static WORDS: [OnceLock<String>; MOST] = [const { OnceLock::new() }; MOST];
     let known = usize::try_from(error.raw_os_error()).ok().and_then(|code| WORDS.get(code));

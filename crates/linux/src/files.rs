@@ -23,7 +23,7 @@ use std::time::Instant;
 
 /// The size in bytes of the buffer for directory entries: several thousand processes fit.
 const LISTING: usize = 128 << 10;
-/// The initial size in bytes of the buffer for files.
+/// The initial size in bytes of the buffer for the contents of a file.
 const CONTENTS: usize = 16 << 10;
 /// The number by which `fstatfs` identifies sysfs.
 const SYSFS_MAGIC: i64 = 0x6265_6572;
@@ -267,7 +267,8 @@ impl Reader {
         self.is_procfs
     }
 
-    /// Lists the numbers of the entries of a directory whose names are `word` and a number, ascending.
+    /// Lists in `out` the numbers of a directory's entries with names of `word` and a number,
+    /// ascending. The directory lies below this one.
     pub(crate) fn numbered(
         &mut self,
         path: &CStr,
@@ -469,7 +470,7 @@ impl PidPath {
         self.length
     }
 
-    /// Appends a number.
+    /// Appends the decimal digits of a number to the path.
     pub(crate) fn push_number(&mut self, number: u32) {
         let mut digits = [0; 10];
         self.push(decimal(number, &mut digits));

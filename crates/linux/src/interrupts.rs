@@ -7,7 +7,7 @@
 
 use crate::parse::{Words, number, whole_lines};
 
-/// The counts of one processor.
+/// The interrupt counts of one processor.
 #[derive(Clone, Copy, Debug)]
 struct Column<const N: usize> {
     cpu: u32,
@@ -80,7 +80,7 @@ impl<const N: usize> Tally<N> {
         column.or_else(|| self.columns.iter().find(is)).map(|column| &column.shown)
     }
 
-    /// The sums over all processors.
+    /// The sums of the reported counts over all processors.
     pub(crate) fn sums(&self) -> &[u64; N] {
         &self.sums
     }

@@ -141,8 +141,8 @@ pub(crate) const PF_KTHREAD: u64 = 0x0020_0000;
 pub(crate) const PF_EXITING: u64 = 0x0000_0004;
 
 impl<'a> Stat<'a> {
-    /// Parses the text; `None` if it is invalid. The name may contain blanks, brackets and line ends: it ends
-    /// at the last bracket.
+    /// Parses the text of `stat`; `None` if it is invalid. The name may contain blanks, brackets
+    /// and line ends: it ends at the last bracket.
     pub(crate) fn parse(text: &'a [u8]) -> Option<Self> {
         let open = text.iter().position(|byte| *byte == b'(')?;
         let close = last_place(text, b')')?;
@@ -196,7 +196,7 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// Parses the text; `None` if it is invalid.
+    /// Parses the text of `stat`; `None` if it is invalid.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         let close = text.iter().rposition(|byte| *byte == b')')?;
         let mut words = Words::new(text.get(close + 1..)?);

@@ -93,7 +93,7 @@ fn count(bytes: &[u8], each: usize) -> Result<u32, Errno> {
     u32::try_from(bytes.len() / each).map_err(|_| Errno::TOOBIG)
 }
 
-/// A map that is an array.
+/// A map of BPF that is an array.
 pub(super) struct Array {
     descriptor: OwnedFd,
     value_size: u32,

@@ -115,7 +115,7 @@ impl Hierarchy {
     }
 }
 
-/// A reader of the files of groups.
+/// A reader of the files of control groups.
 pub(super) struct GroupReader {
     /// The hierarchy of version 2, or all hierarchies of version 1. A group has the same path in
     /// each.
@@ -129,7 +129,7 @@ impl GroupReader {
         Self { hierarchies, path: Vec::new(), faults: Faults::default() }
     }
 
-    /// Whether the groups are of version 1.
+    /// Whether the control groups are of version 1.
     pub(super) fn is_version_1(&self) -> bool {
         self.hierarchies.iter().any(|hierarchy| hierarchy.controllers.is_some())
     }

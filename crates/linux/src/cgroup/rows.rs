@@ -28,7 +28,7 @@ impl GroupSelection {
 
 /// A group that has values.
 struct Instance {
-    /// The position of the group among the groups.
+    /// The position of the group among all groups of the collection.
     at: usize,
     /// The counters that have a value, as a mask.
     mask: u64,

@@ -37,7 +37,7 @@ pub(super) struct Walk {
     paths: Vec<u8>,
     found: Vec<FoundGroup>,
     listing: Vec<u8>,
-    /// The path that is being built.
+    /// The path of the folder that is being listed.
     path: Vec<u8>,
 }
 

@@ -18,7 +18,7 @@ const REMEMBERED: usize = 256;
 const NO_DISKS: [&[u8]; 11] =
     [b"loop", b"ram", b"zram", b"dm-", b"md", b"sr", b"fd", b"zd", b"drbd", b"bcache", b"scd"];
 
-/// A block device, from sample to sample.
+/// A block device, followed from sample to sample.
 pub(super) struct Device {
     /// A number that no other device of the session has.
     pub(super) serial: u64,
@@ -41,7 +41,7 @@ pub(super) struct Device {
     size_path: CString,
 }
 
-/// The time and the purpose of a sample.
+/// The time of a sample, and the devices that are wanted of it.
 #[derive(Clone, Copy)]
 pub(super) struct Sample {
     /// The time of the sample, in 100 ns units after the start of the machine.
@@ -50,21 +50,21 @@ pub(super) struct Sample {
     pub(super) partitions: bool,
 }
 
-/// All devices of a session.
+/// All block devices of a session.
 #[derive(Default)]
 pub(super) struct Devices {
     list: Vec<Device>,
-    /// The place of each name in `list`.
+    /// The position in `list` of the device with each name.
     names: HashMap<Vec<u8>, usize>,
-    /// The places in `list`, in the kernel's present order.
+    /// The positions in `list` of the present devices, in the kernel's order.
     order: Vec<usize>,
-    /// The places in `list` by device number, ascending.
+    /// The positions in `list` by device number (major, minor), ascending.
     numbers: Vec<((u32, u32), usize)>,
     sample: u64,
     serials: u64,
     /// Whether a device was added since the last call of `take_changed`.
     changed: bool,
-    /// The sums and means of the disks.
+    /// The sums and means over the disks.
     pub(super) totals: Totals,
 }
 

@@ -6,14 +6,14 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// File systems on block devices whose number is not the device's, but one of
-/// their own.
+/// The types of file systems on block devices that have a number of their own, not that of the
+/// device.
 const POOLS: [&[u8]; 4] = [b"btrfs", b"bcachefs", b"zfs", b"ubifs"];
-/// File systems of images, which never have free space.
+/// The types of file systems of images, which never have free space.
 const IMAGES: [&[u8]; 5] = [b"squashfs", b"erofs", b"cramfs", b"romfs", b"iso9660"];
-/// File systems on block devices that need other machines or programs for an answer.
+/// The types of file systems on block devices that need other machines or programs for an answer.
 const FOREIGN: [&[u8]; 3] = [b"fuseblk", b"gfs2", b"ocfs2"];
-/// File systems without a block device in which looking up a path never waits for
+/// The types of file systems without a block device in which looking up a path never waits for
 /// another machine or program.
 const HARMLESS: [&[u8]; 10] = [
     b"rootfs",
@@ -35,7 +35,7 @@ const PLACES: usize = 8;
 /// A file system on one or more disks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Volume {
-    /// The first mount point, as UTF-16.
+    /// The name of the instance: the first mount point, as UTF-16.
     pub(super) name: Vec<u16>,
     /// The first mount point as text, for messages.
     pub(super) text: String,
@@ -64,7 +64,7 @@ pub(super) struct Mounts {
     pub(super) damage: Vec<String>,
 }
 
-/// A line of the table.
+/// A line of the table of mounts.
 struct Mount<'a> {
     id: u64,
     parent: u64,

@@ -117,7 +117,7 @@ pub(super) struct DeviceCounts {
     pub(super) step: Option<Growth>,
 }
 
-/// The growth between two samples.
+/// The growth of a device's counts between two samples.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Growth {
     pub(super) counts: [u64; FIELDS],
@@ -221,7 +221,7 @@ fn unwrapped(before: u64, now: u64) -> Option<u64> {
 pub(super) struct Totals {
     started: bool,
     pub(super) counts: [u64; FIELDS],
-    /// The mean times, in 100 ns units.
+    /// The means of the devices' times, in 100 ns units.
     pub(super) means: Means,
 }
 
@@ -234,7 +234,7 @@ pub(super) struct Means {
 }
 
 impl Means {
-    /// The times of one device.
+    /// The times of one device, from its counts and its idle time in 100 ns units.
     pub(super) fn of(counts: &[u64; FIELDS], idle: u64) -> Self {
         Self {
             read: counts[READ_TIME].saturating_mul(UNITS),

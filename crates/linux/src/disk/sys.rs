@@ -1,4 +1,4 @@
-//! Attributes of block devices in `/sys`.
+//! A reader of the attributes of block devices in `/sys`.
 
 use crate::parse::number;
 use rustix::fd::{AsFd, OwnedFd};

@@ -31,7 +31,7 @@ struct Meter {
     folder: Vec<u8>,
     path: CString,
     name: Vec<u16>,
-    /// Whether the meter's name could be read.
+    /// Whether `name` is the meter's own name, and not its folder's.
     is_named: bool,
     file: KeptFile,
     /// The largest number of the meter, in microjoules; behind it the meter begins again at 0. 0

@@ -47,7 +47,7 @@ impl Extra {
         }
     }
 
-    /// Whether the file `interrupts` must be read.
+    /// Whether a wanted counter needs the file `interrupts`.
     pub(super) fn interrupts(self) -> bool {
         self.all || self.clock
     }
@@ -64,7 +64,7 @@ pub(super) struct Details {
     counts: Vec<(u32, [u64; COUNTS])>,
 }
 
-/// A NUMA node with its totals.
+/// A NUMA node with the totals over its processors.
 struct Node {
     number: u32,
     totals: Totals,

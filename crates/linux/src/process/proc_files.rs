@@ -128,7 +128,7 @@ impl ProcFiles {
         }
     }
 
-    /// Reports a fault of a process.
+    /// Adds a fault of a process: the file and the message.
     pub(super) fn fault(&mut self, pid: u32, file: impl fmt::Display, message: &str) {
         self.faults.instance(format_args!("PID {pid}"), format_args!("{file}: {message}"));
     }

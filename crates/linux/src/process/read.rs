@@ -1,4 +1,4 @@
-//! Processes read from `/proc`, in batches.
+//! A reader of processes from `/proc`, in batches.
 
 use super::columns::ProcessColumns;
 use super::few::Few;
@@ -47,7 +47,7 @@ pub(super) struct Slot {
     pub(super) thread: Option<thread_sample::Sample>,
 }
 
-/// A reader of processes from `/proc`.
+/// A reader of processes from `/proc`, with the batch that it read last.
 pub(super) struct ProcessReader {
     pub(super) files: ProcFiles,
     /// The instance name of the process that was read last.
@@ -59,7 +59,7 @@ pub(super) struct ProcessReader {
     slots: Vec<Slot>,
     /// The names of that batch, one behind the other.
     names: Vec<u16>,
-    /// The numbers of the threads of a process.
+    /// The numbers of the threads of a process; a buffer for reuse.
     tids: Vec<u32>,
     /// Whether few processes are read, so that there are enough descriptors to keep a folder of
     /// each open, too.
@@ -306,7 +306,8 @@ impl ProcessReader {
         self.slots.push(Slot { at, name, gone: false, sample, thread: None });
     }
 
-    /// A living thread of a process whose first thread has ended; `pid` itself if none is found.
+    /// The number of a living thread of a process, after the process's first thread has ended;
+    /// `pid` itself if none is found.
     fn living_thread(&mut self, pid: u32) -> u32 {
         let listed = self.files.reader.list(PidPath::of(pid, b"task").text(), &mut self.tids);
         let other = self.tids.iter().rev().find(|tid| **tid != pid);

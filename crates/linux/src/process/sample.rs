@@ -213,7 +213,7 @@ impl Sample {
         self.values[at::THREADS]
     }
 
-    /// Sets Virtual Bytes.
+    /// Sets the value of Virtual Bytes.
     pub(super) fn set_virtual_bytes(&mut self, bytes: u64) {
         self.values[at::VIRTUAL_BYTES] = bytes;
     }
@@ -252,7 +252,7 @@ impl Sample {
     }
 }
 
-/// The sums over processes, for `_Total`.
+/// The sums of each value over processes, for `_Total`.
 pub(super) struct Sum {
     values: [u64; MOST],
     /// The bits of the values that at least one process has.
@@ -337,7 +337,7 @@ pub(super) struct Summed {
 }
 
 impl Summed {
-    /// The number of wanted values.
+    /// The number of values of the wanted sums.
     fn count(wanted: ThreadSums) -> usize {
         let count = usize::from(wanted.waiting) + usize::from(wanted.delay);
         count + if wanted.apart { 2 } else { 0 }

@@ -41,7 +41,7 @@ pub(super) struct Tracked {
     pub(super) threads: Option<Box<Threads>>,
 }
 
-/// Threads of a process that has several.
+/// The threads of a process that has several.
 #[derive(Default)]
 pub(super) struct Threads {
     /// The folder `task` of the process.

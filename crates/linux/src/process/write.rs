@@ -25,7 +25,7 @@ pub(super) struct Writing<'a, 'w, 't> {
     pub(super) growing: [Option<usize>; GROWING],
     /// Whether process 2 is a kernel thread. If so, all processes of the machine are seen.
     pub(super) sees_all: &'a mut bool,
-    /// Whether all processes were read.
+    /// Whether all processes were read, so that the sums are complete.
     pub(super) complete: bool,
     /// The processes that are written; `None` if all processes are.
     pub(super) few: Option<&'a mut Few>,

@@ -144,7 +144,7 @@ macro_rules! sum {
 }
 use sum;
 
-/// The counters of some rows.
+/// The counters of `N` rows, in their order.
 const fn counters<const N: usize>(rows: &[ProtocolRow]) -> [Counter; N] {
     let mut counters = [rows[0].counter; N];
     let mut at = 0;
@@ -155,14 +155,14 @@ const fn counters<const N: usize>(rows: &[ProtocolRow]) -> [Counter; N] {
     counters
 }
 
-/// A counter shown as its number.
+/// A counter of a protocol that is shown as its number.
 const fn count(index: u32, help: u32, name: &'static str, unit: &'static str) -> Counter {
     Counter::new(index, help, name, T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::ADVANCED)
         .unit(unit)
 }
 
-/// A counter shown as its growth per second.
+/// A counter of a protocol that is shown as its growth per second.
 const fn rate(index: u32, help: u32, name: &'static str, unit: &'static str) -> Counter {
     Counter::new(index, help, name, T::PERF_COUNTER_COUNTER)
         .detail(DetailLevel::ADVANCED)
