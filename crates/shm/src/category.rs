@@ -101,8 +101,8 @@ impl CategoryBuilder {
     }
 }
 
-/// A category of counters that this process publishes. Clones are handles to the same category,
-/// whose file is removed when the last handle is dropped.
+/// A category of counters that this process publishes. Clones are handles to the same category. Its
+/// file is removed when the last handle is dropped.
 #[derive(Clone, Debug)]
 pub struct PublishedCategory(Arc<Published>);
 

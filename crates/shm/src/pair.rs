@@ -218,7 +218,7 @@ fn tagged(value: u64, base: u64) -> u64 {
 }
 
 impl<W: Word> Pair<'_, W> {
-    /// Adds to the value and to the base.
+    /// Adds to the value and to the base, in one update.
     #[inline]
     pub(crate) fn add(&self, value: i64, base: i64) {
         let small_base = (1..=SIZES.small_base).contains(&base);
@@ -290,7 +290,7 @@ impl<W: Word> Pair<'_, W> {
         settle(before, between, after)
     }
 
-    /// The part of a read after the anchors.
+    /// Takes the numbers of a read that follow the anchors.
     fn read_on(&self) -> (Between, After) {
         let between = Between {
             tagged: self.tagged.get(Acquire),

@@ -65,7 +65,7 @@ pub(super) struct Contents {
     /// pairs only the second is made.
     values: [Vec<u64>; 3],
     names: Vec<u64>,
-    /// The values of one instance.
+    /// The values of the instance that is being decoded.
     row: Vec<u64>,
     state: u64,
 }

@@ -24,7 +24,7 @@ use std::time::{Instant, SystemTime};
 
 /// The files of a category, which its provider and sessions share with the roster.
 pub(super) struct Members {
-    /// The files whose instances are shown, by rank.
+    /// The files with the instances that are shown, by rank.
     pub(super) files: Vec<Arc<PublishedFile>>,
     /// The reason for each other file why it is not shown.
     pub(super) left_out: Vec<String>,

@@ -104,7 +104,7 @@ struct Folder {
 /// The contents of a folder, as listed.
 struct Listed {
     folder: PathBuf,
-    /// The published files, in order.
+    /// The paths of the published files, ascending.
     paths: Vec<PathBuf>,
     /// Whether the folder holds more files than are listed.
     is_cut: bool,
@@ -152,7 +152,7 @@ impl PublishedCounters {
         }
     }
 
-    /// The categories in a folder.
+    /// The categories in this folder alone.
     #[must_use]
     pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
         Self::of(Folders::One(Folder::new(folder.into(), None)))

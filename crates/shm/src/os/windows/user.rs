@@ -149,7 +149,7 @@ impl User {
 }
 
 impl fmt::Display for User {
-    /// The text form: `S-1-5-21-...`.
+    /// Writes the identifier as text: `S-1-5-21-...`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(([revision, _, authority @ ..], rest)) = self.0.split_first_chunk::<8>() else {
             return f.write_str("unknown");
