@@ -364,14 +364,16 @@ impl HiveFile {
     }
 }
 
-/// The fault of a registration whose library is not loaded; its place is the hive's file.
+/// The fault of a registration with a library that is not loaded; the fault's place is the hive's
+/// file.
 fn not_loaded(file: &HiveFile, one: &Registration, refusal: &Refusal) -> RegisterFault {
     let mut fault = not_loaded_by_name(one, refusal);
     fault.place = file.path().display().to_string();
     fault
 }
 
-/// The fault of a registration whose library is not loaded; its place is the registration's name.
+/// The fault of a registration with a library that is not loaded; the fault's place is the
+/// registration's name.
 fn not_loaded_by_name(one: &Registration, refusal: &Refusal) -> RegisterFault {
     let library = one.library.display();
     let message = match refusal {

@@ -243,7 +243,7 @@ struct Made<'a> {
     symbols: Symbols,
     names: BTreeMap<LanguageId, BTreeMap<u32, (u32, String)>>,
     help: BTreeMap<LanguageId, BTreeMap<u32, (u32, String)>>,
-    /// The symbol at each offset.
+    /// The symbol that has each offset.
     symbol_at: BTreeMap<u32, String>,
     foreign: BTreeSet<LanguageId>,
 }

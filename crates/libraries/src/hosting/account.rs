@@ -53,8 +53,8 @@ struct Inner {
     record: Record,
     /// The collections that the file does not count yet.
     unwritten: CollectionTally,
-    /// The fingerprint of another library or registration, whose account in the file may be
-    /// replaced. `None` if the file has no such account.
+    /// The fingerprint of another library or registration that the account in the file is about, so
+    /// that this account may be replaced. `None` if the file has no such account.
     replaces: Option<u64>,
     stamp: Option<FileStamp>,
     written: Instant,

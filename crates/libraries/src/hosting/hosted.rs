@@ -84,8 +84,8 @@ pub(crate) struct HostedLibrary {
     registration: Arc<Registration>,
     command: HostCommand,
     memory_limit: u64,
-    /// The pause after the second crash in a row, since the first has none; `hang_pause` is that
-    /// after the first hang.
+    /// The pause after the second crash in a row, since the first has none; `hang_pause` is the
+    /// pause after the first hang.
     crash_pause: Duration,
     hang_pause: Duration,
     process: Option<HostProcess>,
@@ -137,7 +137,7 @@ enum Function {
 }
 
 impl HostedLibrary {
-    /// A library whose process is started with the first call.
+    /// A library that has no process yet; the first call starts it.
     pub(crate) fn new(
         registration: Arc<Registration>,
         command: HostCommand,

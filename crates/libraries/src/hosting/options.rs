@@ -22,7 +22,7 @@ pub struct HostCommand {
 }
 
 impl HostCommand {
-    /// A program without arguments.
+    /// A host program without arguments.
     #[must_use]
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self { program: program.into(), arguments: Vec::new() }

@@ -41,7 +41,7 @@ pub(crate) struct HostProcess {
 /// The reason why a host process did not answer.
 #[derive(Debug)]
 pub(crate) enum HostSilence {
-    /// The deadline passed.
+    /// The deadline passed without an answer.
     Late,
     /// The process has ended; the text says how.
     Gone(String),

@@ -46,7 +46,7 @@ pub struct ExtensionRoster {
     next_look: Instant,
     answers: Receiver<DiscoveryResult>,
     report: Sender<DiscoveryResult>,
-    /// The number of the last question.
+    /// The number of the last question that was sent to any library.
     last_question: u64,
 }
 

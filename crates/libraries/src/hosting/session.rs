@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// The claim of a Collect that delivers no objects.
 const NOTHING: RawClaim = RawClaim { moved: 0, bytes: 0, objects: 0 };
 
-/// One request to a library.
+/// A request of a reader to a library.
 struct LibraryRequest<'a> {
     value: &'a str,
     lane: Lane,
@@ -37,7 +37,7 @@ pub(crate) struct ExtensionSession {
     failed: bool,
     /// The time that the library worked for the last collection.
     took: Duration,
-    /// The next collection, if it was begun.
+    /// The next collection; `None` unless it was begun.
     begun: Option<BegunCollection>,
 }
 
@@ -185,7 +185,7 @@ impl ExtensionSession {
         }
     }
 
-    /// A collection that begins now.
+    /// A collection that begins now, with its requests; no request was sent yet.
     fn new_begun(&mut self, collection: &Collection<'_>) -> BegunCollection {
         self.took = Duration::ZERO;
         BegunCollection {

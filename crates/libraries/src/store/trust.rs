@@ -38,7 +38,7 @@ pub enum Refusal {
         path: PathBuf,
         /// The number of the user that the part belongs to.
         owner: u32,
-        /// The number of the user that reads.
+        /// The number of the user who reads.
         reader: u32,
     },
     /// Other users may write the file, or a folder on the way.
@@ -51,14 +51,14 @@ pub enum Refusal {
     /// The path is not absolute, leads over too many links, or leads to something other than a
     /// file.
     Kind {
-        /// The path.
+        /// The path of the part, on the way to the file, that is wrong.
         path: PathBuf,
-        /// What is wrong with the path.
+        /// A text that says what is wrong with the path.
         what: &'static str,
     },
     /// The system refused to open the file.
     Io {
-        /// The path.
+        /// The path of the part, on the way to the file, that the system refused to open.
         path: PathBuf,
         /// The system's answer.
         error: io::Error,

@@ -87,7 +87,7 @@ impl Record {
         self.fault = Some(line(text));
     }
 
-    /// Counts a failure.
+    /// Counts a failure and notes its message.
     pub(super) fn failed(&mut self, message: &str) {
         self.faults = self.faults.saturating_add(1);
         self.in_a_row = self.in_a_row.saturating_add(1);
@@ -235,7 +235,7 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
         .collect()
 }
 
-/// A text as one line that is not too long.
+/// A text made one line, and cut to [`LONGEST`] characters.
 fn line(text: &str) -> String {
     let plain = |c: char| if c.is_control() { ' ' } else { c };
     text.chars().map(plain).take(LONGEST).collect()

@@ -1,4 +1,4 @@
-//! Open, Close and Collect as several readers in one process call them.
+//! The test of Open, Close and Collect, called as by several readers in one process.
 
 use super::{Check, Finding, Severity};
 use crate::hosting::describe::{name_of, objects};

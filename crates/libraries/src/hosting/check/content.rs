@@ -1,4 +1,4 @@
-//! Whether a reader gets a value of each counter, and a name of each instance.
+//! The test whether a reader gets a value of each counter, and a name of each instance.
 
 use super::{Check, CheckedCall};
 use crate::hosting::describe::objects;

@@ -38,7 +38,7 @@ const READS_ALL: CapabilitySet = CapabilitySet::DAC_READ_SEARCH;
 /// The number of the system call `fchmodat2`, which exists since Linux 6.6, on every architecture
 /// with a filter.
 const FCHMODAT2: i64 = 452;
-/// Paths of the system's libraries, and of the files that these read.
+/// The paths of the system's libraries, and of the files that these libraries read.
 const SYSTEM: [&str; 8] = [
     "/usr",
     "/lib",
@@ -198,7 +198,7 @@ fn restrict_files(request: &OpenRequest) -> Result<RulesetStatus, RulesetError> 
     Ok(rules.add_rules(path_beneath_rules(paths, reads))?.restrict_self()?.ruleset)
 }
 
-/// The character devices in `/dev` and its folders. Their own permissions say who may write.
+/// The character devices in `/dev` and its folders. Their own permissions decide about writing.
 fn devices() -> Vec<PathBuf> {
     let entries = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut found = Vec::new();
@@ -243,7 +243,7 @@ fn not_refused(why: &dyn std::error::Error) -> String {
     )
 }
 
-/// Makes the kernel refuse system calls with an error.
+/// Makes the kernel refuse these system calls with an error.
 fn refuse(
     calls: Vec<(i64, Vec<SeccompRule>)>,
     error: i32,
@@ -289,7 +289,7 @@ fn nothing_of_others(arch: &str) -> Result<(), Box<dyn std::error::Error>> {
 
 /// Makes the kernel refuse to start processes, each of which would have the memory limit for itself
 /// and could outlive this one. Threads are allowed. The kernel also refuses to signal other
-/// processes: a library whose fork failed may `kill` the process -1, which means all processes of
+/// processes: after a failed fork a library may `kill` the process -1, which means all processes of
 /// the user.
 fn one_process(arch: &str) -> Result<(), Box<dyn std::error::Error>> {
     let thread = libc::CLONE_THREAD as u64;

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 /// kernel.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Splits this process, which must have one thread: the caller goes on in a new process, and
-/// the old one, whose parent is the reader, becomes its supervisor.
+/// Splits this process, which must have one thread: the caller goes on in a new process, and the
+/// old process, a child of the reader, becomes its supervisor.
 pub(super) fn split() -> Result<(), Errno> {
     let above = rustix::process::getpid();
     rustix::process::set_child_subreaper(Some(above))?;

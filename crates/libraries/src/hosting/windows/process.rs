@@ -44,7 +44,7 @@ type HostAnswer = (Response, Vec<u8>);
 /// The reason why the host did not answer.
 #[derive(Debug)]
 pub(crate) enum HostSilence {
-    /// The deadline passed.
+    /// The deadline passed without an answer.
     Late,
     /// The process has ended; the text says how.
     Gone(String),
