@@ -201,8 +201,8 @@ impl CgroupSession {
         self.find_owners();
     }
 
-    /// Sets for each group the container that it is or lies in ([`Group::owner`]), and the next one
-    /// that contains it ([`Group::around`]). A group stands before its children.
+    /// Sets for each group the container that it is or lies in ([`Group::owner`]), and the nearest
+    /// container around the group ([`Group::around`]). A group stands before its children.
     fn find_owners(&mut self) {
         let mut owner: Option<u32> = None;
         for at in 0..self.groups.len() {

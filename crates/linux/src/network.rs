@@ -144,7 +144,8 @@ impl NetworkSession {
     }
 
     /// Counts the established connections of TCPv4 and TCPv6, if the counter is wanted there. If a
-    /// list cannot be read, there is a fault and no count.
+    /// list cannot be read, there is a fault and no count; a machine without IPv6 lacks the second
+    /// list, which is no fault.
     fn count_connections(&mut self, collection: &Collection<'_>) {
         let asked = |object: &Object| {
             let index = TitleIndex(object.index);

@@ -343,8 +343,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Reads indexes without an owner. A list that fails is divided in halves, which are read in
-    /// turn; an index that fails alone gets a fault.
+    /// Reads indexes without an owner. A list that fails is divided in halves, and each half is
+    /// read alone; an index that fails alone gets a fault.
     fn halve(&mut self, indexes: &[TitleIndex], source: &str) {
         if self.failures >= FAILURES {
             self.left_out.extend(indexes);

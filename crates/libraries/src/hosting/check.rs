@@ -256,7 +256,7 @@ impl Check {
         }
     }
 
-    /// Tests an answer at every level; what is wrong becomes a finding. Returns the bytes of its
+    /// Tests an answer at every level; each fault becomes a finding. Returns the bytes of its
     /// objects, `None` if they do not pass the tests that readers make.
     fn test(&mut self, value: &str, answer: &CheckedCall) -> Option<Vec<u8>> {
         answer.reports.iter().for_each(|text| self.warn(value, format!("it reports: {text}")));

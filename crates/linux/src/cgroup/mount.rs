@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 /// The controllers of version 1 with hierarchies that are read. A controller that version 1 has is
 /// missing in a hierarchy of version 2 beside it.
 const CONTROLLERS: [&[u8]; 4] = [b"cpuacct", b"memory", b"cpu", b"pids"];
-/// The number of first [`CONTROLLERS`] that decide: version 1 is read if it has one of them.
+/// The number of controllers at the front of [`CONTROLLERS`] that decide: version 1 is read if it
+/// has one of them.
 const DECISIVE: usize = 2;
 
 /// Opens a reader of the mounted control groups, of version 1 or 2; the error says why there is

@@ -96,7 +96,7 @@ fn ask_at(volume: &Volume, place: &CStr) -> Result<Space, Refusal> {
     })
 }
 
-/// The numerator and denominator, both halved until they fit into 32 bits.
+/// The numbers `part` and `whole`, both halved until they fit into 32 bits.
 pub(super) fn fraction(mut part: u64, mut whole: u64) -> (u64, u64) {
     while part.max(whole) > u64::from(u32::MAX) {
         (part, whole) = (part / 2, whole / 2);

@@ -84,9 +84,9 @@ pub(super) const MEMORY: std::ops::Range<usize> = STAT_COUNTERS..STAT_COUNTERS +
 pub(super) const MOST_OF_32_BITS: u64 = u32::MAX as u64;
 
 impl Sample {
-    /// Replaces all values with those from `stat`, which every process has. `user`, `kernel` and
-    /// `start` are in 100 ns units; the other arguments are the own and the parent's number, page
-    /// faults and major page faults, the size in bytes, and the number of threads.
+    /// Replaces all values with the values from `stat`, which every process has. `user`, `kernel`
+    /// and `start` are in 100 ns units; the other arguments are the own and the parent's number,
+    /// page faults and major page faults, the size in bytes, and the number of threads.
     pub(super) fn begin(
         &mut self,
         [user, kernel, start]: [u64; 3],

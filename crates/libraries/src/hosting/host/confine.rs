@@ -177,8 +177,8 @@ fn keep_capabilities(kept: CapabilitySet) -> Result<(), Errno> {
     rustix::thread::set_capabilities(None, sets)
 }
 
-/// Forbids the process to write files other than character devices. If it is registered to read
-/// files, forbids it also to read any others. Kernels before 5.13 forbid neither.
+/// Forbids the process to write files other than character devices and, if it is registered to read
+/// files, also to read any other files. Kernels before 5.13 forbid neither.
 fn restrict_files(request: &OpenRequest) -> Result<RulesetStatus, RulesetError> {
     let writes = AccessFs::from_write(ABI::V3);
     let reads = AccessFs::ReadFile | AccessFs::ReadDir;
