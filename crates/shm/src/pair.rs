@@ -1,12 +1,12 @@
 //! A value and its base, changed by many threads without a lock, and read as one pair.
 //!
-//! Two numbers of 64 bits cannot be changed at once on every processor, and a reader in another
-//! process cannot hold writers up. So an update is one addition to one number that contains both:
-//! **tagged = value * 2^20 + base** modulo 2^64. The low 20 bits of this number are those of the
-//! base. The low 44 bits of the value follow from the tagged number and the whole base. The high
-//! bits of both follow from two more numbers, the **anchors**: a value and a base that the counter
-//! had not long ago. The present base lies less than 2^20 above its anchor, and the present value
-//! less than 2^44 above its own, so that
+//! Not every processor changes two 64-bit numbers at once, and a reader in another process cannot
+//! hold writers up. So an update is one addition to a number that contains both: **tagged = value *
+//! 2^20 + base** modulo 2^64. The low 20 bits of this number are those of the base. The low 44 bits
+//! of the value follow from the tagged number and the whole base. The high bits of both follow from
+//! two more numbers, the **anchors**: a value and a base that the counter had not long ago. The
+//! present base lies less than 2^20 above its anchor, and the present value less than 2^44 above
+//! its own, so that
 //!
 //! * base = its anchor + the low 20 bits of (tagged - its anchor),
 //! * value = its anchor + the low 44 bits of ((tagged - base) / 2^20 - its anchor).
@@ -16,13 +16,13 @@
 //! anchor ever lies farther behind than its range (2^20 or 2^44):
 //!
 //! * An update is *small* if it adds 1 to 16 to the base and less than 2^29 to the value (half a
-//!   second, in nanoseconds). All other updates are *large* and counted apart, as described below.
-//!   So the tagged number and the anchors count small updates only, and only grow.
+//!   second, in nanoseconds). All others are *large* and counted apart, as described below. So the
+//!   tagged number and the anchors count small updates, and only grow.
 //! * A renewal reads the anchors, the tagged number, and the anchors again until the anchors are
 //!   the same twice. So both were the anchors when the tagged number was read, and the decoded
 //!   value and base are right. Then the renewal exchanges the value's anchor, and then the base's,
-//!   for the decoded value and base, unless another renewal was first. Anchors only grow, so that
-//!   an earlier anchor never comes back.
+//!   for the decoded value and base, unless another renewal was first. As anchors only grow, an old
+//!   one never comes back.
 //! * An update that looked when an anchor was half of the range behind therefore left a newer
 //!   anchor. There are at most 2^13 updates that have not looked yet, one for each thread inside an
 //!   update, and no update passes two multiples at once. So in the meantime less than (2^13 + 2) *
@@ -37,22 +37,20 @@
 //! addition and in `ended` after it. A reader adds the large value and base to the others. It reads
 //! `ended` before and `begun` after; if they are equal, no large update was in progress.
 //!
-//! A small update never waits, even if another writer was killed in the middle of an update. A
-//! reader tries again if an anchor was renewed during its read (at most every 2^14 updates), or a
-//! large update was made.
+//! A small update never waits, even if another writer was killed within one. A reader tries again
+//! if an anchor was renewed (at most every 2^14 updates) or a large update made meanwhile.
 //!
 //! # Order
 //!
-//! An update is one relaxed addition. The order is ensured by the look, which is rare: an acquire
-//! fence stands between an addition and its look, and a release fence behind the look. Anchors are
+//! An update is one relaxed addition. The look, which is rare, ensures the order: an acquire fence
+//! stands between an addition and its look, and a release fence behind the look. Anchors are
 //! exchanged with release; anchors and tagged number are read with acquire. Only additions change
-//! the tagged number, so that reading it synchronizes with every addition before (a release
-//! sequence).
+//! the tagged number, so that reading it synchronizes with all earlier ones (a release sequence).
 //!
 //! * A thread that looked and then adds (N) leaves a release fence between the two. A thread that
-//!   reads N or a later number, and anchors after it, finds no anchor older than the anchors that
-//!   the look found or left. This holds for a reader, for a renewal, and for another look: the
-//!   addition before it comes after N and has the acquire fence behind it.
+//!   reads N or a later number, and anchors after it, finds no older anchors than the look found or
+//!   left. This holds for a reader, for a renewal, and for another look: the addition before it
+//!   comes after N and has the acquire fence behind it.
 //! * So all looks of a thread are visible with its later additions; only the look of its last
 //!   addition may not be. These looks are the "at most 2^13" above: one for each thread, unless
 //!   something else orders them (a join, a lock, a thread that starts another). Threads that ended
@@ -60,8 +58,7 @@
 //!   writes for ever, and a thread moves to another processor only after its writes.
 //! * A thread that exchanged an anchor had read a tagged number that has reached the new anchor. So
 //!   a thread that reads the anchor, and the tagged number after it, finds the number not behind
-//!   the anchor. (The update that looks reads them in the other order; the last case above is about
-//!   it.)
+//!   the anchor. (An update that looks reads them in the other order; see the last case above.)
 
 use std::sync::atomic::Ordering::{self, AcqRel, Acquire};
 
@@ -111,15 +108,14 @@ impl Word for std::sync::atomic::AtomicU64 {
 struct Sizes {
     /// The number of bits of the base in the tagged number.
     tag: u32,
-    /// The number of bits of the value in the tagged number; together with the bits of the base it
-    /// is 64.
+    /// The number of bits of the value in the tagged number: 64 less `tag`.
     value: u32,
     /// The largest number that a small update adds to the base.
     small_base: i64,
     /// The limit of what a small update adds to the value, which is always less.
     small_value: i64,
-    /// The number of which the base passes a multiple in an update that looks at the anchors. The
-    /// next field is the same for the value.
+    /// An update looks at the anchors if the base passes a multiple of this number; `look_value` is
+    /// the same for the value.
     look_base: u64,
     look_value: u64,
 }
@@ -144,9 +140,8 @@ const VALUE_BITS: u64 = u64::MAX >> (u64::BITS - SIZES.value);
 /// The distance at which anchors are renewed: half of the range.
 const BASE_BEHIND: u64 = 1 << (TAG - 1);
 const VALUE_BEHIND: u64 = 1 << (SIZES.value - 1);
-/// The bits of the tagged number of which at least one changes when the base or the value passes a
-/// multiple of [`Sizes::look_base`] or [`Sizes::look_value`]. (The carry of the base counts with
-/// the value, and is less than 1 for each update.)
+/// The bits of the tagged number of which one changes when base or value pass such a multiple. (The
+/// carry of the base counts with the value, and is less than 1 for each update.)
 const LOOK: u64 = (BASE_BITS & !(SIZES.look_base - 1)) | !((SIZES.look_value << TAG) - 1);
 
 /// The seven numbers of a counter with a base.
