@@ -1,5 +1,5 @@
-//! The provider `linux-process`: Process, Thread, and the objects of memory maps, whose instances
-//! refer to those of Process.
+//! The provider `linux-process`: Process, Thread, and the objects of memory maps, with instances
+//! that refer to those of Process.
 //!
 //! From the bottom up; a file imports only from lines above its own:
 //!
