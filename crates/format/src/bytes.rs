@@ -1,9 +1,9 @@
 //! Little-endian reads and writes at fixed offsets. Past the end, reads return zero and
 //! writes do nothing.
 //!
-//! A view's bytes are checked once when it is made; these helpers then read without a `Result`. If
-//! a check were wrong, they would return zero instead of panicking, and the fuzz targets would show
-//! a wrong value.
+//! The bytes of a view are checked once when the view is made; these helpers then read without a
+//! `Result`. If a check were wrong, they would return zero instead of panicking, and the fuzz
+//! targets would show a wrong value.
 
 #[inline(always)]
 pub(crate) fn u16_at(bytes: &[u8], at: usize) -> u16 {

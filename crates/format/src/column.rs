@@ -1,8 +1,7 @@
-//! Counters resolved once and read many times.
+//! Counters that are resolved once and read many times.
 //!
-//! A definition says where a counter's data lies, how wide it is, and which
-//! definition is its base. [`CounterPlan`] works that out once; [`Column`]
-//! then is an offset and a mask.
+//! A definition gives the position and the width of a counter's data, and its base. [`CounterPlan`]
+//! finds them once; reading a [`Column`] then takes an offset and a shift.
 
 use crate::cook::{Clocks, CookError, Formula, RawSample};
 use crate::counter_type::CounterType;
@@ -15,11 +14,10 @@ use alloc::vec::Vec;
 
 /// The position of one number, the same in every counter block of an object.
 ///
-/// A number of 4 bytes is read as the upper half of the 8 bytes that end with
-/// it. Those are always there: a counter block begins with its length, so at
-/// least 4 bytes lie before every number. One load, one check against the
-/// block's end and one shift thus serve both widths, without a branch on the
-/// width and without a special case at the end of the block.
+/// A number of 4 bytes is read as the upper half of the 8 bytes that end with it. These 8 bytes are
+/// always in the block: a counter block begins with its length, so at least 4 bytes lie before
+/// every number. One load, one check against the block's end and one shift thus serve both widths,
+/// without a branch on the width and without a special case at the end of the block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Column {
     /// The offset of the 8 bytes, from the start of the counter block.
@@ -85,8 +83,8 @@ pub enum BaseColumn {
     At(Column),
 }
 
-/// One counter of an object with all that is needed to read its values: where its data and base
-/// are, and its formula.
+/// One counter of an object, with the positions of its data and base and its formula, as needed to
+/// read its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterPlan {
     /// Index (from 0) of the definition among those of the object.
@@ -259,8 +257,8 @@ fn absent_values(object: PerfObject<'_>) -> Option<Column> {
 /// The bytes of a counter block that belong to the data of any counter, as the definitions state.
 struct Occupied<'a> {
     object: PerfObject<'a>,
-    /// For each counter, in ascending order, where its data begins and the furthest end of all data
-    /// up to there. `None` until it is first needed, which is seldom.
+    /// For each counter, in ascending order, the beginning of its data, and the furthest end of all
+    /// data up to there. `None` until it is first needed, which is seldom.
     claims: Option<Vec<(u32, u32)>>,
 }
 

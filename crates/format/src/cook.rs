@@ -1,8 +1,8 @@
 //! From raw samples to values: the formula of every counter type.
 //!
-//! N is the raw value, B the base, D the clock, F its ticks a second; 0 is the
-//! older sample and 1 the newer. Sources: the Win32, Windows Server and WMI
-//! documentation of counter types. Where they disagree, perfhive decides so:
+//! N is the raw value, B the base, D the clock, F the clock's ticks a second; 0 is the older sample
+//! and 1 the newer. Sources: the Win32, Windows Server and WMI documentation of counter types.
+//! Where they disagree, perfhive decides as follows:
 //!
 //! * **Percentages are times 100**, also where a page leaves the factor out.
 //! * **Nothing is capped** unless [`CookOptions::cap_percent`] asks for it:

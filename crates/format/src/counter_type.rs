@@ -1,8 +1,7 @@
 //! Counter types: a 32-bit number made of facets.
 //!
-//! [`CounterType`] is a newtype, not an enum, so that bits which no header
-//! names survive a round trip. The named types are the rows of
-//! [`CounterType::named`].
+//! [`CounterType`] is a newtype, not an enum, so that bits without a name in any header survive a
+//! round trip. The named types are the rows of [`CounterType::named`].
 
 mod table;
 
@@ -26,11 +25,11 @@ pub enum SizeFacet {
     Large,
     /// No data.
     Zero,
-    /// As many bytes as the definition says.
+    /// The number of bytes that the definition states.
     VariableLength,
 }
 
-/// The kind facet of a type: what the data is, with the subtype of that kind.
+/// The kind facet of a type: number, text or label, with the subtype of that kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CounterKind {
     /// A number that is shown as it is, without a calculation.
@@ -131,7 +130,7 @@ impl CounterType {
         }
     }
 
-    /// perfhive's own type of a counter that tells which counters have no value for an instance: a
+    /// perfhive's own type of a counter that marks the counters without a value for an instance: a
     /// number of 8 bytes. Its bit N is set if the counter with the index N (from 0) has no value.
     /// Counters from index 64 on have no bit. The type is a base, so that readers do not show it.
     /// If the counter block ends before this number, no counter is marked. Windows has no such
@@ -205,7 +204,7 @@ impl CounterType {
         self.0 & w::PERF_DELTA_BASE != 0
     }
 
-    /// Whether the value is the whole less what is counted, such as 100 % less the counted share.
+    /// Whether the value is the whole less the counted share, such as 100 % less the share.
     #[must_use]
     pub const fn is_inverse(self) -> bool {
         self.0 & w::PERF_INVERSE_COUNTER != 0
@@ -230,15 +229,15 @@ impl CounterType {
         }
     }
 
-    /// Whether this definition is the base of the counter before it rather
-    /// than a counter of its own.
+    /// Whether a definition of this type is the base of the counter before it, rather than a
+    /// counter of its own.
     #[must_use]
     pub const fn is_base(self) -> bool {
         matches!(self.kind(), CounterKind::Counter(NumericSubtype::Base))
     }
 
-    /// Whether the formula needs a base. It is usually the next definition; a multi timer may have
-    /// it in its own data ([`CounterPlan::base`](crate::CounterPlan::base)).
+    /// Whether the formula needs a base. The base is usually the next definition; a multi timer may
+    /// have it in its own data ([`CounterPlan::base`](crate::CounterPlan::base)).
     #[must_use]
     pub const fn needs_base(self) -> bool {
         matches!(

@@ -7,9 +7,9 @@ use core::fmt;
 
 /// The name of an instance as the block holds it.
 ///
-/// Names are compared by their bytes, so that two names which only look the same (lone surrogates,
-/// unknown code pages) stay two names. The text of a name has U+FFFD in place of what cannot be
-/// read.
+/// Names are compared by their bytes, so that two names that only look the same (lone surrogates,
+/// unknown code pages) stay two names. The text of a name has U+FFFD in place of bytes that cannot
+/// be decoded.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct InstanceName<'a> {
     bytes: &'a [u8],
@@ -50,7 +50,7 @@ impl<'a> InstanceName<'a> {
         self.bytes.is_empty()
     }
 
-    /// The name as text, with U+FFFD for what cannot be read.
+    /// The name as text, with U+FFFD for bytes that cannot be decoded.
     #[must_use]
     pub fn to_text(self) -> String {
         let mut text = String::new();

@@ -1,9 +1,9 @@
 //! Title lists: the names and help texts behind the indexes in a block.
 //!
-//! Windows keeps them as `REG_MULTI_SZ`, an index and a text by turns
-//! (`2\0System\04\0Memory\0...`), under `Counter LLL` and `Help LLL` (or
-//! `Explain LLL`). Real lists have gaps, empty texts, doubles and stray ends;
-//! reading keeps every pair that can be made out and says what it skipped.
+//! Windows keeps them as `REG_MULTI_SZ`, in which indexes and texts alternate
+//! (`2\0System\04\0Memory\0...`), under `Counter LLL` and `Help LLL` (or `Explain LLL`). Real lists
+//! have gaps, empty texts, doubles and stray ends. Reading keeps every pair that can be recognised,
+//! and reports the strings that it skipped.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -213,8 +213,8 @@ impl TitleList {
         self.faults.iter().map(count).sum()
     }
 
-    /// Reads a list from `REG_MULTI_SZ` bytes, UTF-16 little endian. Reading never fails: what is
-    /// wrong is in [`faults`](Self::faults). Lone surrogates become U+FFFD.
+    /// Reads a list from `REG_MULTI_SZ` bytes, UTF-16 little endian. Reading never fails: strings
+    /// that are no pairs are in [`faults`](Self::faults). Lone surrogates become U+FFFD.
     #[must_use]
     pub fn from_multi_sz(bytes: &[u8]) -> Self {
         let units: Vec<u16> =
@@ -237,8 +237,9 @@ impl TitleList {
         list
     }
 
-    /// Reads a text with one string a line: index and name by turns, as title lists are kept in
-    /// files. A byte order mark at the start and a `\r` at the end of a line are ignored.
+    /// Reads a text with one string a line, in which indexes and names alternate, as title lists
+    /// are kept in files. A byte order mark at the start and a `\r` at the end of a line are
+    /// ignored.
     #[must_use]
     pub fn from_text(text: &str) -> Self {
         let mut list = Self::default();

@@ -1,9 +1,9 @@
 //! Borrowed views over a data block.
 //!
 //! [`DataBlock::parse`] walks the whole block once and checks every length and offset; the views
-//! that it leads to are `Copy`, hold only a slice and read their fields when asked. What can still
-//! be wrong after that (a counter outside its block, a name outside its instance) affects only that
-//! value or name.
+//! that it leads to are `Copy`, hold only a slice and read a field when it is asked for. The faults
+//! that are still possible (a counter outside its block, a name outside its instance) affect only
+//! that value or name.
 
 mod object;
 
@@ -29,13 +29,12 @@ pub struct DataBlock<'a> {
 impl<'a> DataBlock<'a> {
     /// Validates `bytes` in one pass and gives the views over them.
     ///
-    /// Bytes after the last object are allowed (pools and files pad), and so
-    /// is a `TotalByteLength` smaller than what the objects take, which Samba
-    /// writes.
+    /// Bytes after the last object are allowed (pools and files pad), and so is a `TotalByteLength`
+    /// smaller than the length of the objects, which Samba writes.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its offset. [`scan`](Self::scan) reads the good objects
-    /// of a damaged block.
+    /// [`ParseError`] with the first field that is wrong. [`scan`](Self::scan) reads the good
+    /// objects of a damaged block.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
         let block = Self::parse_header(bytes)?;
         for object in block.walk() {
@@ -49,7 +48,7 @@ impl<'a> DataBlock<'a> {
     /// with a length that cannot be trusted.
     ///
     /// # Errors
-    /// Only what is wrong with the header.
+    /// [`ParseError`] only if the header is wrong.
     pub fn scan(bytes: &'a [u8]) -> Result<(BlockHeader<'a>, ScanObjects<'a>), ParseError> {
         let block = Self::parse_header(bytes)?;
         Ok((BlockHeader { block }, block.walk()))

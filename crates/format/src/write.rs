@@ -1,10 +1,10 @@
 //! Writing data blocks.
 //!
-//! An [`ObjectTemplate`] holds the definition part of an object, encoded once;
-//! a [`BlockWriter`] puts objects together from templates and values. Neither
-//! allocates once the writer's buffer is large enough: a provider that keeps
-//! its templates and its writer fills block after block in place. (Names given
-//! as text that is not ASCII, in an object with a code page, are the exception.)
+//! An [`ObjectTemplate`] holds the definition part of an object, encoded once. A [`BlockWriter`]
+//! makes objects of templates and values, and a block of the objects. Neither allocates once the
+//! writer's buffer is large enough: a provider that keeps its templates and its writer fills block
+//! after block in place. (The exception is a name that is given as text and is not ASCII, in an
+//! object with a code page.)
 
 mod name;
 mod template;
@@ -53,10 +53,10 @@ pub enum NameRef<'a> {
     Bytes(&'a [u8]),
 }
 
-/// The definition of an instance: everything but its values.
+/// The definition of an instance: its name, number and parent, without the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstanceHead<'a> {
-    /// The name.
+    /// The name of the instance.
     pub name: NameRef<'a>,
     /// A number that identifies the instance; `None` if its name does.
     pub unique_id: Option<i32>,
@@ -73,7 +73,7 @@ impl<'a> InstanceHead<'a> {
     }
 }
 
-/// Builds data blocks in a buffer of its own.
+/// A writer of data blocks, with a buffer of its own.
 pub struct BlockWriter {
     buffer: Vec<u8>,
     limit: usize,
@@ -100,7 +100,7 @@ impl BlockWriter {
     /// The limit of a new writer, in bytes: 64 MiB; see [`set_limit`](Self::set_limit).
     pub const DEFAULT_LIMIT: usize = 64 << 20;
 
-    /// A writer with an empty buffer.
+    /// A writer with an empty buffer and the default limit.
     #[must_use]
     pub const fn new() -> Self {
         Self::with_buffer(Vec::new())
@@ -319,8 +319,8 @@ impl ObjectWriting<'_, '_> {
     }
 
     /// Adds an instance with a counter block that is given as bytes without the length field, for text
-    /// and other data that is not a number. A counter with data that the bytes do not wholly hold has
-    /// no value.
+    /// and other data that is not a number. A counter has no value if the bytes do not hold all of its
+    /// data.
     ///
     /// # Errors
     /// As [`instance`](Self::instance).
@@ -335,9 +335,9 @@ impl ObjectWriting<'_, '_> {
     }
 
     /// Adds `count` instances that were written before to an object of the same template; `bytes`
-    /// is what [`since`](Self::since) returned for them. Names are padded to a multiple of 8 in the
-    /// block, so the [`position`](Self::position) must leave the same remainder by 8 as it did
-    /// then. The bytes are not examined; a reader refuses an object in which they are not
+    /// are the bytes that [`since`](Self::since) returned for them. Names are padded to a multiple
+    /// of 8 in the block, so the [`position`](Self::position) must leave the same remainder by 8 as
+    /// it did then. The bytes are not examined; a reader refuses an object in which they are not
     /// instances.
     ///
     /// # Errors

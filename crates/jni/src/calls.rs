@@ -1,11 +1,12 @@
-//! What Java asks for by messages: one operation, its request, its answer.
+//! The operations that Java calls by messages: each has a request and an answer.
 //!
-//! Most of the interface is one native method that takes and returns bytes, so that few functions are at the edge;
-//! what is asked for often has an entry of its own (`entry.rs`). To add an operation:
+//! Most of the interface is one native method that takes and returns bytes, so that few functions
+//! are at the edge. An operation that is called often has a native method of its own (`entry.rs`).
+//! To add an operation:
 //! 1. A name in `operations!` and its answer; the same place in `Native.Op` of
 //!    `java/src/main/java/org/perfhive/Native.java`.
 //! 2. The public class beside it, with a test in `java/src/test/java`.
-//! 3. `docs/manual/java.md`, whose examples are compiled and run: `cargo xtask test --only java`.
+//! 3. `docs/manual/java.md`; its examples are compiled and run: `cargo xtask test --only java`.
 
 use crate::categories;
 use crate::clock;
@@ -20,7 +21,7 @@ use perfhive::{LanguageId, PerformanceCounter};
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// Declares the operations with their numbers, which are the places in Java's `Native.Op`.
+/// Declares the operations with their numbers, which are their positions in Java's `Native.Op`.
 macro_rules! operations {
     ($($name:ident),* $(,)?) => {
         #[derive(Clone, Copy, Debug)]
@@ -45,7 +46,8 @@ operations! {
     Panic,
 }
 
-/// The answer to a request; `operation` is the number of an operation.
+/// Performs an operation, given by its number, and returns the answer. The error of an unknown
+/// number or an invalid request names the cause.
 pub(crate) fn call(operation: i32, request: &[u8]) -> Result<Vec<u8>, Failure> {
     let op = usize::try_from(operation).ok().and_then(|place| Op::ALL.get(place));
     let op = *op.ok_or_else(|| Failure::new(Kind::Internal, "no such operation"))?;
@@ -130,8 +132,8 @@ fn answer_to(op: Op, request: &mut Request<'_>, answer: &mut Answer) -> Result<(
     Ok(())
 }
 
-/// Puts the parts of a sensor's name into the answer. A text that is not a name is a failure with
-/// the reason.
+/// Puts the parts of a sensor's name into the answer: source, group, sensor, and the instance if
+/// there is one. The error of a text that is not such a name gives the reason.
 fn name(text: &str, answer: &mut Answer) -> Result<(), Failure> {
     let name: SensorName = text.parse().map_err(perfhive::measure::MeasureError::from)?;
     answer.text(name.source()).text(name.group()).text(name.sensor());

@@ -1,4 +1,4 @@
-//! Categories and counters, as .NET has them.
+//! The operations on categories and counters, which Java has as .NET has them.
 
 use crate::failure::{Failure, reason};
 use crate::handles::{self, Object};
@@ -13,8 +13,8 @@ pub(crate) type CategoryObject = Category;
 pub(crate) type CounterObject = PerformanceCounter;
 pub(crate) type DataObject = CategoryData;
 
-/// Puts into the table the category with this name, or all categories if no name is given. Puts
-/// into the answer what Java shows of them.
+/// Opens the category with this name, or all categories if no name is given. Puts each into the
+/// table of objects, and its handle and the facts that Java shows into the answer.
 pub(crate) fn open(
     source: &SharedSource,
     name: Option<&str>,
@@ -33,7 +33,8 @@ pub(crate) fn open(
     Ok(())
 }
 
-/// Puts a counter into the table, and what Java shows of it into the answer.
+/// Puts a counter into the table of objects, and its handle and the facts that Java shows into the
+/// answer.
 pub(crate) fn counter(counter: PerformanceCounter, answer: &mut Answer) -> Result<(), Failure> {
     answer.text(&counter.category_name()).text(&counter.counter_name());
     answer.text(counter.instance_name()).text(counter.counter_help().unwrap_or(""));
@@ -46,7 +47,7 @@ fn counter_type(kind: CounterType, answer: &mut Answer) {
     answer.i32(kind.0.cast_signed()).text(kind.dotnet_name().unwrap_or("")).text(kind.unit());
 }
 
-/// Puts a value into the answer, or the reason why there is no value.
+/// Puts a value into the answer by `write`, or the reason why there is no value.
 fn value<T>(value: Result<T, NoValue>, answer: &mut Answer, write: impl FnOnce(T, &mut Answer)) {
     answer.bool(value.is_ok());
     match value {
@@ -102,8 +103,8 @@ pub(crate) fn calculate(request: &mut Request<'_>, answer: &mut Answer) -> Resul
     Ok(())
 }
 
-/// Puts the next value, sample or text of a counter into the answer, as `what` says, or the identity of
-/// its instance or the faults; any other `what` resets the counter.
+/// Puts the next value (`what` 0), sample (1) or text (2) of a counter into the answer, or the
+/// identity of its instance (3), or its faults (4). Any other `what` resets the counter.
 pub(crate) fn next(
     counter: &mut PerformanceCounter,
     what: i32,
@@ -123,8 +124,8 @@ pub(crate) fn next(
     Ok(())
 }
 
-/// Takes a sample of a category with all its data, puts the data into the table, and its
-/// time, counters and instances into the answer.
+/// Takes a sample of a category with all its data. Puts the data into the table of objects, and its
+/// handle, time, counters and instances into the answer.
 pub(crate) fn read(category: &mut Category, answer: &mut Answer) -> Result<(), Failure> {
     let data = category.read()?;
     let time = data.time();
@@ -148,8 +149,8 @@ pub(crate) fn read(category: &mut Category, answer: &mut Answer) -> Result<(), F
     Ok(())
 }
 
-/// Puts the places of an instance and of a counter into the answer, found by their names in
-/// any language; -1 for a name that is not found.
+/// Puts the positions of an instance and of a counter into the answer, found by their names in any
+/// language; -1 for a name that is not found.
 pub(crate) fn places(data: &CategoryData, instance: &str, counter: &str, answer: &mut Answer) {
     let at = |place: Option<usize>| place.map_or(-1, |place| i32::try_from(place).unwrap_or(-1));
     // A row is found by name; its place is that of the row with the same name.
@@ -191,7 +192,8 @@ pub(crate) fn one(found: Option<InstanceData<'_>>, is_text: bool, answer: &mut A
     }
 }
 
-/// Puts instances into the answer: the text by which each is found, and its parts.
+/// Puts instances into the answer: for each the label by which it is found, and the parts of the
+/// label.
 pub(crate) fn instances(labels: &[InstanceLabel], answer: &mut Answer) {
     answer.count(labels.len());
     for label in labels {
@@ -207,7 +209,8 @@ fn utf16(bytes: &[u8]) -> String {
     String::from_utf16_lossy(&units.collect::<Vec<u16>>())
 }
 
-/// Puts an identity into the answer: as a text, and its process; -1 for none.
+/// Puts an identity into the answer: its text, and the number of its process, or -1 without a
+/// process.
 fn identity(identity: &Identity, answer: &mut Answer) {
     let text = match identity {
         Identity::Single => "the only one".to_string(),

@@ -3,10 +3,10 @@
 use perfhive::measure::{MonotonicTime, TimeSource, WallTime};
 use std::sync::LazyLock;
 
-/// The beginning of monotonic time, the same for all readers of the program.
+/// The monotonic clock, with the same beginning for all readers of the program.
 static MONOTONIC: LazyLock<MonotonicTime> = LazyLock::new(MonotonicTime::default);
 
-/// Calls `read` with the clock of this number, which is the clock's place in Java's
+/// Calls `read` with the clock of this number, which is the clock's position in Java's
 /// `TimeSource.Clock`. Returns the result of `read`; `None` for an unknown number.
 fn clock<R>(number: i32, read: impl FnOnce(&mut dyn TimeSource) -> R) -> Option<R> {
     #[cfg(any(target_os = "linux", windows))]
@@ -37,8 +37,8 @@ pub(crate) fn thread_time() -> Option<u64> {
     clock(4, |clock| clock.now()).flatten().and_then(|time| u64::try_from(time).ok())
 }
 
-/// The smallest step of a clock in nanoseconds, and how long reading it takes in nanoseconds;
-/// `None` for an unknown number.
+/// The smallest step of a clock and the time that reading it takes, both in nanoseconds; `None` for
+/// an unknown number.
 pub(crate) fn facts(number: i32) -> Option<(i64, i64)> {
     let nanos = |time: std::time::Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
     clock(number, |clock| (nanos(clock.resolution()), nanos(clock.cost())))

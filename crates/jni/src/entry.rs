@@ -1,10 +1,10 @@
 //! The native methods of `org.perfhive.Native`.
 //!
-//! Each catches panics, and each failure becomes an exception. No pointer crosses: arguments are numbers and
-//! arrays, and the JVM checks the bounds of arrays.
+//! Each method catches panics, and each failure becomes an exception. No pointer crosses: arguments
+//! are numbers and arrays, and the JVM checks the bounds of arrays.
 //!
-//! What is called in each cycle asks the JVM for nothing else than the copy: finding out which JVM it is, and
-//! whether an exception is pending, would take as long as the rest of the call.
+//! A method that is called in each cycle calls the JVM only to copy: finding out which JVM it is,
+//! and whether an exception is pending, would take as long as the rest of the method.
 
 use crate::failure::{Failure, Kind};
 use crate::{calls, clock, handles};
@@ -17,10 +17,11 @@ use std::panic::AssertUnwindSafe;
 use std::ptr::{copy_nonoverlapping, null_mut};
 use std::time::Duration;
 
-/// Runs the work of a native method, which may ask the JVM. A failure or panic becomes a
-/// `PerfhiveException`, and the method returns nothing of use, which Java never sees.
+/// Runs the work of a native method, which may call the JVM. A failure or panic becomes a
+/// `PerfhiveException`; the method then returns a default value, which Java never sees.
 ///
-/// `EnvOutcome::resolve` would do the same, and find out a second time in each call which JVM it is.
+/// `EnvOutcome::resolve` would do the same, but find out a second time in each call which JVM it
+/// is.
 fn enter<'local, T: Default>(
     mut env: EnvUnowned<'local>,
     work: impl FnOnce(&mut Env<'local>) -> Result<T, Failure>,
@@ -33,8 +34,8 @@ fn enter<'local, T: Default>(
     throw_in(env, failure)
 }
 
-/// Runs the work of a native method as [`enter`] does. The work asks nothing of the JVM, or copies
-/// once.
+/// Runs the work of a native method as [`enter`] does, for work that does not call the JVM or only
+/// copies.
 fn enter_plainly<T: Default>(
     env: EnvUnowned<'_>,
     work: impl FnOnce(&EnvUnowned<'_>) -> Result<T, Failure>,
@@ -62,8 +63,9 @@ fn throw_in<T: Default>(mut env: EnvUnowned<'_>, failure: Failure) -> T {
     T::default()
 }
 
-/// Defines a function that copies numbers to the beginning of Java's array. Where that is shorter, nothing is copied
-/// and the JVM throws an `ArrayIndexOutOfBoundsException` when the native method returns.
+/// Defines a function that copies numbers to the beginning of Java's array. If the array is
+/// shorter, nothing is copied, and the JVM throws an `ArrayIndexOutOfBoundsException` when the
+/// native method returns.
 macro_rules! copies {
     ($($name:ident, $array:ident, $number:ty, $set:ident;)*) => {
         $(
@@ -95,12 +97,13 @@ macro_rules! copies {
     };
 }
 
-/// The number of numbers from which the native code copies them itself: the JVM moves them one by
+/// The least number of numbers that the native code copies itself: the JVM moves numbers one by
 /// one.
 const MANY: usize = 512;
 
-/// Copies numbers to the beginning of Java's array, as [`copy_longs`] does, and quicker where there are many.
-/// Returns whether the next array may be copied to: without memory, or room in the array, an exception is pending.
+/// Copies numbers to the beginning of Java's array, as [`copy_longs`] does, and faster for many
+/// numbers. Returns `false` if an exception is pending, for want of memory or of room in the array,
+/// so that no further array may be copied to.
 fn copy_many(
     env: &EnvUnowned<'_>,
     array: &JLongArray<'_>,
@@ -174,8 +177,8 @@ extern "system" fn Java_org_perfhive_Native_close<'local>(
     enter_plainly(env, |_| handles::close(handle));
 }
 
-/// The time of a clock. Needs nothing of the JVM: finding out which JVM it is would take longer
-/// than reading the clock.
+/// The time of a clock in nanoseconds. The method does not call the JVM: finding out which JVM it
+/// is would take longer than reading the clock.
 #[unsafe(no_mangle)]
 extern "system" fn Java_org_perfhive_Native_now<'local>(
     _: EnvUnowned<'local>,
@@ -186,8 +189,7 @@ extern "system" fn Java_org_perfhive_Native_now<'local>(
 }
 
 /// Adds a call to a queue. `what` is the kind of the event, plus 4 if the thread's processor time
-/// is to be read. Returns whether there is a queue with this handle. Needs nothing of the JVM, as
-/// `now`.
+/// is to be read. Returns `false` if no queue has this handle. The method does not call the JVM.
 #[unsafe(no_mangle)]
 extern "system" fn Java_org_perfhive_Native_tell<'local>(
     _: EnvUnowned<'local>,
@@ -221,8 +223,8 @@ extern "system" fn Java_org_perfhive_Native_prepare<'local>(
     enter_plainly(env, |_| handles::probe(handle, |probe| probe.prepare()));
 }
 
-/// Takes a sample of a probe context. `patience` is the time limit in nanoseconds; a negative
-/// number is no limit. Returns the number of anomalies.
+/// Takes a sample of a probe context. `patience` is the timeout in nanoseconds; a negative number
+/// means no timeout. Returns the number of anomalies.
 #[unsafe(no_mangle)]
 extern "system" fn Java_org_perfhive_Native_sample<'local>(
     env: EnvUnowned<'local>,
@@ -236,7 +238,7 @@ extern "system" fn Java_org_perfhive_Native_sample<'local>(
     })
 }
 
-/// Decodes the sample that a probe context took last.
+/// Decodes the newest sample of a probe context.
 #[unsafe(no_mangle)]
 extern "system" fn Java_org_perfhive_Native_decode<'local>(
     env: EnvUnowned<'local>,

@@ -14,13 +14,13 @@ use std::fs::File;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The shares of the values below which Java's `SummaryFigures` has the percentiles.
+/// The shares of values that lie below the percentiles of Java's `SummaryFigures`.
 const SHARES: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
 
-/// The greatest number of records of one binding that may wait for delivery.
+/// The most records of one binding that may wait for delivery.
 const MOST_CAPACITY: usize = 1 << 20;
 
-/// The place in Java's `EventKind` that stands for sections.
+/// The position of sections in Java's `EventKind`.
 const SECTION: u8 = 3;
 
 /// An experiment of a Java program, with its listeners and its queue of calls.
@@ -35,11 +35,11 @@ pub(crate) struct JavaExperiment {
 }
 
 impl JavaExperiment {
-    /// Starts an experiment with room for so many records of each binding. With a path, its records are
-    /// written there as JSON lines, too.
+    /// Starts an experiment with room for `capacity` records of each binding. With a path, its
+    /// records are also written to that file, as JSON lines.
     ///
     /// # Errors
-    /// A file that cannot be made; where no thread can be started.
+    /// If the file cannot be created, or no thread can be started.
     pub(crate) fn start(capacity: usize, path: Option<&str>) -> Result<Self, Failure> {
         let failed = |error: std::io::Error| Failure::new(Kind::Other, error.to_string());
         let (capacity, outboxes) = (capacity.clamp(2, MOST_CAPACITY), Outboxes::default());
@@ -60,8 +60,8 @@ impl JavaExperiment {
         })
     }
 
-    /// Binds the event source in the request to a context of the sensors in it. The answer has the
-    /// handle of the queue where calls are bound, and else 0.
+    /// Binds the event source in the request to a measurement context of the sensors in the
+    /// request. The answer is the handle of the queue if calls are bound, and 0 otherwise.
     pub(crate) fn bind(
         &self,
         request: &mut Request<'_>,
@@ -113,10 +113,10 @@ impl JavaExperiment {
         Ok(self.handle.bind(source, context)?)
     }
 
-    /// Adds a listener: the batches from now on lie in its outbox.
+    /// Adds a listener, and returns the outbox that gets all batches from now on.
     ///
     /// # Errors
-    /// After the end of the experiment.
+    /// If the experiment has ended.
     pub(crate) fn listen(&self) -> Result<Arc<Outbox>, Failure> {
         // Held, so that an outbox is not added after the others have ended.
         let running = lock(&self.running);
@@ -135,7 +135,7 @@ impl JavaExperiment {
     /// Ends the experiment, and puts its figures into the answer.
     ///
     /// # Errors
-    /// Where it has ended.
+    /// If it has ended before.
     pub(crate) fn end(&self, answer: &mut Answer) -> Result<(), Failure> {
         let running = lock(&self.running).take();
         let result = running.ok_or_else(ended)?.end();

@@ -3,7 +3,7 @@
 use perfhive::measure::MeasureError;
 use perfhive::{NoValue, QueryError, SourceError};
 
-/// The kind of a failure. The numbers are the places in Java's `PerfhiveException.Kind`.
+/// The kind of a failure. The numbers are the positions in Java's `PerfhiveException.Kind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     BadName = 0,
@@ -25,7 +25,7 @@ pub(crate) enum Kind {
     Refused = 16,
 }
 
-/// A failure on its way to Java.
+/// The error of an operation, which becomes an exception in Java.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// A failure with a kind and a message, which becomes a `PerfhiveException`.
@@ -90,7 +90,7 @@ impl From<QueryError> for Failure {
     }
 }
 
-/// The code and the message of a reason why there is no value.
+/// The code and the message for a reason why there is no value.
 pub(crate) fn reason(why: &NoValue) -> (&'static str, String) {
     (why.code(), why.to_string())
 }

@@ -1,8 +1,8 @@
 //! Handles: the numbers by which Java knows native objects.
 //!
-//! A handle is the place of an object in a table and the generation of that place, never an
-//! address. A place that is used again has another generation, so that a handle of an object that
-//! is gone finds nothing. A number that was never a handle finds nothing either.
+//! A handle is the position of an object in a table and the generation of that position, never an
+//! address. A position that is used again has another generation, so that a handle of a closed
+//! object finds nothing. A number that was never a handle finds nothing either.
 //!
 //! An object that is closed while another thread works with it lives until that thread is done.
 
@@ -58,7 +58,7 @@ struct Table {
 
 static TABLE: RwLock<Table> = RwLock::new(Table { places: Vec::new(), free: Vec::new() });
 
-/// The last generation of a place, so that handles are positive numbers.
+/// The last generation of a position, chosen so that handles are positive numbers.
 const LAST_GENERATION: u32 = i32::MAX.cast_unsigned();
 
 impl Table {
@@ -105,7 +105,8 @@ pub(crate) fn insert(object: Object) -> Result<i64, Failure> {
     TABLE.write().unwrap_or_else(PoisonError::into_inner).insert(object)
 }
 
-/// Removes the object of a handle from the table.
+/// Removes the object of a handle from the table; an error for a number that is not the handle of
+/// an object.
 pub(crate) fn close(handle: i64) -> Result<(), Failure> {
     let removed = TABLE.write().unwrap_or_else(PoisonError::into_inner).remove(handle);
     // Dropped without the lock: closing a source may take time.
@@ -137,19 +138,19 @@ fn foreign(handle: i64, object: &Object, wanted: &str) -> Failure {
     )
 }
 
-/// Locks an object also after a panic, which leaves it as usable as an error does.
+/// Locks an object, also after a panic, which leaves the object as usable as an error does.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Defines a function that works with one kind of objects.
+/// Defines a function that works with objects of one kind.
 macro_rules! with {
     ($($name:ident, $variant:ident, $object:ty, $wanted:literal;)*) => {
         $(
-            /// Works with the object of a handle, while other threads wait for it.
+            /// Calls `work` with the object of a handle, while other threads wait for the object.
             ///
             /// # Errors
-            /// A handle of no object, or of one of another kind; and as `work`.
+            /// If the number is not the handle of an object of this kind; and the errors of `work`.
             pub(crate) fn $name<R>(
                 handle: i64,
                 work: impl FnOnce(&mut $object) -> Result<R, Failure>,
@@ -171,8 +172,9 @@ with! {
     counter, Counter, CounterObject, "counter";
 }
 
-/// Works with a probe context for a moment. The table is locked meanwhile, which takes less than counting
-/// the references to the object. Where another thread is at work with it, as [`probe`].
+/// Calls `work`, which must be short, with a probe context. The table is locked meanwhile, which
+/// takes less time than counting the references to the object. If another thread works with the
+/// context, this is the same as [`probe`].
 ///
 /// # Errors
 /// As [`probe`].
@@ -195,7 +197,8 @@ pub(crate) fn probe_briefly<R>(
     probe(handle, work)
 }
 
-/// Works with a queue of calls for a moment, the table being locked as for [`probe_briefly`].
+/// Calls `work`, which must be short, with a queue of calls. The table is locked meanwhile, as for
+/// [`probe_briefly`].
 ///
 /// # Errors
 /// As [`calls`].
@@ -211,14 +214,14 @@ pub(crate) fn calls_briefly<R>(
     }
 }
 
-/// Defines a function that works with one kind of objects, which several threads may use at once.
+/// Defines a function that works with objects of one kind, which several threads may use at once.
 macro_rules! with_shared {
     ($($name:ident, $variant:ident, $object:ty, $wanted:literal;)*) => {
         $(
-            /// Works with the object of a handle, beside other threads.
+            /// Calls `work` with the object of a handle, while other threads may work with it, too.
             ///
             /// # Errors
-            /// A handle of no object, or of one of another kind; and as `work`.
+            /// If the number is not the handle of an object of this kind; and the errors of `work`.
             pub(crate) fn $name<R>(
                 handle: i64,
                 work: impl FnOnce(&$object) -> Result<R, Failure>,

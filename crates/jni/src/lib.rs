@@ -1,9 +1,9 @@
 //! The native library behind `org.perfhive`, the measuring framework for Java programs in the folder
 //! `java/`.
 //!
-//! Java holds handles, which are numbers (`handles.rs`). What is asked seldom crosses as one message
-//! in each direction (`wire.rs`, `calls.rs`); what is asked in every cycle has an entry of its own
-//! (`entry.rs`): values are copied in bulk into arrays that Java keeps.
+//! Java holds handles, which are numbers (`handles.rs`). An operation that is called seldom crosses
+//! as one message in each direction (`wire.rs`, `calls.rs`). An operation of every cycle has a
+//! native method of its own (`entry.rs`): values are copied in bulk into arrays that Java keeps.
 #![deny(unsafe_code)]
 
 mod calls;

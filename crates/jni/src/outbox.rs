@@ -1,7 +1,7 @@
-//! Records of an experiment on their way to Java's listeners.
+//! The outboxes of Java's listeners, with records of an experiment.
 //!
 //! Each listener has an outbox of batches, which a thread of Java takes. The experiment never waits
-//! for it: what finds no room is counted.
+//! for that thread: records that find no room are counted as lost.
 
 use crate::wire::Answer;
 use perfhive::experiment::{
@@ -12,9 +12,9 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// The batches for one listener.
+/// The batches that wait for one listener.
 pub(crate) struct Outbox {
-    /// The number of records that may wait. An empty outbox takes a batch of any size.
+    /// The most records that may wait. An empty outbox takes a batch of any size.
     room: usize,
     waiting: Mutex<Waiting>,
     woken: Condvar,
@@ -49,7 +49,7 @@ impl Outbox {
         self.woken.notify_all();
     }
 
-    /// Waits for the next batch; `None` after the last one.
+    /// Waits for the next batch and takes it; `None` after the last batch.
     pub(crate) fn take(&self) -> Option<Vec<u8>> {
         let is_idle = |waiting: &mut Waiting| waiting.batches.is_empty() && !waiting.has_ended;
         let waited = self.woken.wait_while(self.lock(), is_idle);
@@ -65,7 +65,7 @@ impl Outbox {
         self.woken.notify_all();
     }
 
-    /// Drops the batches that wait; the listener takes no more.
+    /// Drops the batches that wait, and ends the outbox: the listener takes no more.
     pub(crate) fn abandon(&self) {
         let mut waiting = self.lock();
         waiting.has_ended = true;
@@ -80,7 +80,7 @@ impl Outbox {
     }
 }
 
-/// The outboxes of an experiment's listeners, as one delivery.
+/// The outboxes of an experiment's listeners, as one delivery of records.
 #[derive(Clone, Default)]
 pub(crate) struct Outboxes(Arc<Mutex<Vec<Arc<Outbox>>>>);
 
@@ -110,10 +110,10 @@ impl Delivery for Outboxes {
     }
 }
 
-/// The number that stands for a time that is not known.
+/// The number that stands for an unknown time.
 const NO_TIME: i64 = -1;
 
-/// The place of an event's kind in Java's `EventKind`.
+/// The position of an event's kind in Java's `EventKind`.
 pub(crate) fn kind(kind: EventKind) -> u8 {
     match kind {
         EventKind::Start => 1,
@@ -128,8 +128,8 @@ pub(crate) fn column(column: &RecordColumn, answer: &mut Answer) {
     answer.text(&column.unit).bits(column.raw_per_second.unwrap_or(0));
 }
 
-/// A batch as `RecordBatch` of Java reads it: first `true`, then the columns, then each part of the
-/// records as one run of numbers.
+/// The bytes of a batch, as `RecordBatch` of Java reads them: first `true`, then the columns, then
+/// each part of the records as one run of numbers.
 fn encode(batch: &RecordBatch<'_>, sections: &[Section]) -> Vec<u8> {
     let mut answer = Answer::default();
     answer.bool(true).text(batch.source()).count(batch.columns().len());

@@ -6,7 +6,7 @@ use perfhive::measure::MOST_EVENT_NAMES;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// The calls that wait to be measured.
+/// The queue of calls that wait to be measured.
 pub(crate) struct CallQueue {
     queue: Mutex<Queue>,
     woken: Condvar,
@@ -48,10 +48,10 @@ impl CallQueue {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The number of a name, which is noted if it is new.
+    /// The number of a name; a new name is added.
     ///
     /// # Errors
-    /// An empty name; more than [`MOST_EVENT_NAMES`] names.
+    /// If the name is empty, or there are [`MOST_EVENT_NAMES`] names already.
     pub(crate) fn name(&self, name: &str) -> Result<usize, Failure> {
         let mut queue = self.lock();
         if let Some(known) = queue.names.iter().position(|known| **known == *name) {
@@ -68,8 +68,8 @@ impl CallQueue {
         Ok(queue.names.len() - 1)
     }
 
-    /// Adds a call at the present time. A call without room, or with an unknown number of a name,
-    /// is counted as missed.
+    /// Adds a call at the present time, with the number of its name. A call without room, or with
+    /// an unknown number, is counted as missed.
     pub(crate) fn tell(&self, name: usize, kind: EventKind, thread: u32, thread_time: Option<u64>) {
         let mut queue = self.lock();
         if queue.is_closed {

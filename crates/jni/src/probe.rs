@@ -1,6 +1,7 @@
 //! A probe context of a data source, and its readings as arrays.
 //!
-//! Readings become arrays when they are decoded, which may take time; handing them over is a copy.
+//! Readings become arrays when they are decoded, which may take time. Handing the arrays to Java is
+//! a copy.
 
 use crate::failure::{Failure, Kind, reason};
 use crate::wire::Answer;
@@ -15,22 +16,22 @@ use std::time::{Duration, Instant};
 /// The number of anomalies for which a probe context has room from the beginning.
 const ANOMALIES: usize = 64;
 
-/// The number of samples after which the frames that a source and its cache turn over are as large as they have to
-/// be. Before that they grow because they are new, which is no anomaly.
+/// The number of samples after which the frames that a source and its cache use in turn have their
+/// full size. In earlier samples they grow because they are new, which is no anomaly.
 pub(crate) const SETTLING: u32 = 5;
 
 /// The most different reasons for missing values that are kept for one probe context.
 const REASONS: usize = 256;
 
-/// The codes of values, as `org.perfhive.ProbeReadings` knows them.
+/// The codes of values, with the meanings that `org.perfhive.ProbeReadings` has.
 mod code {
-    /// There is no value; the bits are the number of the reason.
+    /// The code of a missing value; the bits are then the number of the reason.
     pub(super) const NONE: i8 = 0;
     pub(super) const INT32: i8 = 1;
     pub(super) const INT64: i8 = 2;
     pub(super) const DOUBLE: i8 = 3;
-    /// Bit of the code: the raw value is known. `BEFORE` says the same of the raw value of the
-    /// sample before.
+    /// The bit of a code that says that the raw value is known. `BEFORE` says the same of the raw
+    /// value of the sample before.
     pub(super) const RAW: i8 = 4;
     pub(super) const BEFORE: i8 = 8;
 }
@@ -56,7 +57,7 @@ pub(crate) struct Probe {
     pub(crate) values: Values,
 }
 
-/// Readings as arrays, each with one entry for every reading, in the order of the readings.
+/// Readings as arrays. Each array has one entry for every reading, in the order of the readings.
 #[derive(Default)]
 pub(crate) struct Values {
     /// The values: integers, the bits of doubles, or numbers of reasons, as the code says.
@@ -108,8 +109,8 @@ impl Probe {
         Ok(())
     }
 
-    /// Takes a sample and returns the number of its anomalies. Nothing is allocated where nothing
-    /// fails.
+    /// Takes a sample within `patience`, and returns the number of its anomalies. A sample without
+    /// a failure allocates nothing.
     pub(crate) fn sample(&mut self, patience: Option<Duration>) -> Result<usize, Failure> {
         self.expect(Stage::Prepared, "sample")?;
         self.stage = Stage::Taken;
@@ -213,7 +214,7 @@ impl Values {
         self.codes_version = self.codes_version.wrapping_add(i32::from(codes_changed));
     }
 
-    /// The number of a reason, which is added if it is new.
+    /// The number of a reason why there is no value; a new reason is added.
     fn reason(&mut self, why: &NoValue) -> u64 {
         let known = self.reasons.iter().position(|known| is_same(known, why));
         let place = known.unwrap_or_else(|| {
@@ -224,9 +225,9 @@ impl Values {
         place as u64
     }
 
-    /// Puts the slots into the answer as runs. A run is the place of a slot in the version that
-    /// Java has, and the number of slots that follow it there in the same way. A new slot is -1,
-    /// the place of its sensor among the requested ones, and its instance.
+    /// Puts the slots into the answer as runs. A run is the position of a slot in the version that
+    /// Java has (`known`), and the number of slots that follow one another both there and here. A
+    /// new slot is -1, the position of its sensor among the requested ones, and its instance.
     pub(crate) fn structure(&mut self, known: i32, answer: &mut Answer) {
         let key = |(asked, slot): &(usize, Arc<SensorSlot>)| (*asked, Arc::as_ptr(slot));
         let before: HashMap<_, usize> = match &self.delivered {

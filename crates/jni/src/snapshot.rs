@@ -29,10 +29,10 @@ pub(crate) enum Wanted {
     Custom(Vec<(TitleIndex, TitleIndex)>),
 }
 
-/// The place in Java's `ValueType` for an item without a value.
+/// The position in Java's `ValueType` for an item without a value.
 const NO_VALUE: u8 = 3;
 
-/// The value of one counter of one instance.
+/// The value of one counter of one instance, or the reason why there is none.
 struct Item {
     object: TitleIndex,
     counter: TitleIndex,
@@ -51,7 +51,7 @@ pub(crate) struct CounterSnapshot {
     /// The number of samples taken, counted up to [`SETTLING`].
     count: u32,
     taken: Snapshot,
-    /// The snapshot that was decoded last, whose structure is shown.
+    /// The snapshot that was decoded last; its structure is shown.
     shown: Snapshot,
     samples: HashMap<TitleIndex, ObjectSample>,
     items: Vec<Item>,
@@ -59,7 +59,7 @@ pub(crate) struct CounterSnapshot {
 }
 
 impl CounterSnapshot {
-    /// A snapshot with a first sample, so that the first cycle has rates.
+    /// A snapshot of the wanted objects with a first sample, so that the first cycle has rates.
     pub(crate) fn new(opened: &mut OpenSource, wanted: Wanted) -> Result<Self, Failure> {
         let mut source = opened.shared()?.source();
         let objects = match &wanted {
@@ -200,7 +200,8 @@ impl CounterSnapshot {
         self.shown.object(object).ok_or_else(gone)
     }
 
-    /// The counters of an object, without bases: the members of `COUNTER_RECORD`.
+    /// Puts the counters of an object into the answer, without bases: the members of
+    /// `COUNTER_RECORD`.
     pub(crate) fn counters(&self, object: TitleIndex, answer: &mut Answer) -> Result<(), Failure> {
         let counters = self.object(object)?.view().counters();
         let counters = counters.filter(|counter| !counter.counter_type().is_base());
@@ -216,8 +217,8 @@ impl CounterSnapshot {
         Ok(())
     }
 
-    /// The instances of an object: the title index of the parent's object, or 0, and the name as it
-    /// stands in the data block, which need not be unique.
+    /// Puts the instances of an object into the answer: the title index of the parent's object, or
+    /// 0, and the name as it is in the data block, which need not be unique.
     pub(crate) fn instances(&self, object: TitleIndex, answer: &mut Answer) -> Result<(), Failure> {
         let instances: Vec<_> = self.object(object)?.view().instances().collect();
         answer.count(instances.len());
@@ -257,7 +258,7 @@ impl CounterSnapshot {
     }
 }
 
-/// Checks that a source has an object and its counter.
+/// Checks that a source has an object and a counter of it.
 fn check(
     catalogue: &Catalogue,
     (object, counter): (TitleIndex, TitleIndex),
@@ -273,7 +274,7 @@ fn check(
     Err(Failure::new(Kind::UnknownCounter, message))
 }
 
-/// The wanted objects among those of a snapshot. A source may answer with more objects.
+/// The wanted objects of a snapshot, which may have more: a source may answer with further objects.
 fn objects(wanted: &Wanted, shown: &Snapshot) -> Vec<TitleIndex> {
     let mut list: Vec<TitleIndex> = match wanted {
         Wanted::Custom(list) => list.iter().map(|(object, _)| *object).collect(),

@@ -1,4 +1,4 @@
-//! An opened data source: its sensors, its titles, and what else reads it.
+//! An opened data source, with its sensors, its titles, and its other readers.
 
 use crate::failure::{Failure, Kind};
 use crate::probe::Probe;
@@ -19,7 +19,7 @@ pub(crate) struct OpenSource {
     address: String,
     options: OpenOptions,
     sensors: DataSources,
-    /// The source that categories, counters and snapshots share; opened when one of them is first
+    /// The source that categories, counters and snapshots share; `None` until one of them is first
     /// asked for.
     shared: Option<SharedSource>,
 }
@@ -48,13 +48,13 @@ impl OpenSource {
         &self.name
     }
 
-    /// Another reader of the same address, for a thread of its own. A recording begins anew in it.
+    /// Opens another reader of the same address, for another thread. A recording begins anew in it.
     pub(crate) fn another(&self) -> Result<SharedCounters, Failure> {
         Ok(measure::data_source(&self.address, &self.options)?)
     }
 
-    /// The source that categories, counters and snapshots of this address share. Of `local:` it is
-    /// the same that the sensors have.
+    /// The source that categories, counters and snapshots of this address share, opened if need be.
+    /// For `local:` the sensors have the same source.
     pub(crate) fn shared(&mut self) -> Result<SharedSource, Failure> {
         if let Some(shared) = &self.shared {
             return Ok(shared.clone());
@@ -78,7 +78,7 @@ impl OpenSource {
         Ok(())
     }
 
-    /// Puts the sensor that a name means into the answer.
+    /// Puts the sensor with this name into the answer.
     pub(crate) fn find(&mut self, name: &str, answer: &mut Answer) -> Result<(), Failure> {
         let name: SensorName = name.parse().map_err(measure::MeasureError::from)?;
         let found = self.sensors.find(&name)?.sensor;
@@ -107,7 +107,7 @@ impl OpenSource {
         Ok(Probe::new(self.source()?.probe(&selection, max_age)?))
     }
 
-    /// The titles of a language; for `None`, those of the source's first language.
+    /// The titles of a language; for `None`, the titles in the source's preferred language.
     pub(crate) fn titles(
         &mut self,
         language: Option<LanguageId>,
@@ -130,10 +130,10 @@ fn sensor(sensor: &Sensor, answer: &mut Answer) {
     answer.bool(sensor.has_instances).bool(sensor.is_costly);
 }
 
-/// The place that no enumeration of Java has: Java refuses the sensor.
+/// A position that no enumeration of Java has, so that Java refuses the sensor.
 const UNKNOWN: u8 = u8::MAX;
 
-/// The place of a sensor's kind in Java's `SensorKind`.
+/// The position of a sensor's kind in Java's `SensorKind`.
 pub(crate) fn kind(kind: SensorKind) -> u8 {
     match kind {
         SensorKind::Counter => 0,
@@ -142,7 +142,7 @@ pub(crate) fn kind(kind: SensorKind) -> u8 {
     }
 }
 
-/// The place of a value type in Java's `ValueType`.
+/// The position of a value type in Java's `ValueType`.
 pub(crate) fn value_type(value_type: ValueType) -> u8 {
     match value_type {
         ValueType::Int32 => 0,

@@ -8,8 +8,8 @@
 //! | text | `i32` length in bytes, then UTF-8 |
 //! | list | `i32` count, then the entries |
 //!
-//! The reader on Java's side is `org.perfhive.Message`. Both come from one build, so there is no
-//! version in a message.
+//! The reader on Java's side is `org.perfhive.Message`. Both sides come from one build, so there is
+//! no version in a message.
 
 use crate::failure::{Failure, Kind};
 
@@ -77,7 +77,7 @@ impl Answer {
     }
 }
 
-/// A message that was written before.
+/// An answer with the bytes of a message that was written before.
 impl From<Vec<u8>> for Answer {
     fn from(bytes: Vec<u8>) -> Self {
         Self(bytes)

@@ -17,7 +17,7 @@ use perfhive_format::LanguageId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Options for reading a definition file: what the file itself may not say.
+/// Options for reading a definition file, for facts that the file itself may not have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReadOptions {

@@ -1,5 +1,5 @@
-//! The functions that a library exports: users need not name them, and a wrong name is
-//! noticed at registration rather than at the first read.
+//! The functions that a library exports. With them users need not name the functions, and a wrong
+//! name is noticed at registration rather than at the first read.
 
 use object::NameOrOrdinal;
 use object::read::{Object as _, ReadCache};
@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::path::Path;
 
-/// How many of a library's functions a message lists at most.
+/// The most functions of a library that a message lists.
 const SHOWN: usize = 12;
 
 /// Fills in the missing names of Open, Collect and Close: the usual names, or the only `Collect...`
@@ -16,7 +16,7 @@ const SHOWN: usize = 12;
 /// the library does not export becomes empty. Without a library nothing changes.
 ///
 /// # Errors
-/// Where the library cannot be read, exports no such function or several, or lacks a named one;
+/// If the library cannot be read, exports no such function or several, or lacks a named one;
 /// `functions` is unchanged then.
 pub fn fill(functions: &mut Functions) -> Result<(), RegisterError> {
     let Some(library) = functions.library.clone() else { return Ok(()) };
@@ -32,7 +32,7 @@ pub fn fill(functions: &mut Functions) -> Result<(), RegisterError> {
 /// The names of the functions that a library exports.
 ///
 /// # Errors
-/// Where the file is not a library, or cannot be read.
+/// If the file is not a library, or cannot be read.
 pub fn exports(library: &Path) -> Result<Vec<String>, RegisterError> {
     let failed = |kind, what: &str, error: &dyn std::fmt::Display| {
         RegisterError::new(kind, format!("{} {what}: {error}", library.display()))

@@ -54,7 +54,7 @@ impl Scope {
     }
 }
 
-/// The indexes of perfhive's own objects, which lie among those of the machine's hive and are
+/// The indexes of perfhive's own objects. They lie in the range of the machine's hive, and are
 /// never allotted.
 const OWN_INDEXES: RangeInclusive<u32> = 100_000..=199_999;
 
@@ -80,7 +80,7 @@ pub(crate) struct Service {
 pub struct HiveFault {
     /// The line, from 1.
     pub line: u32,
-    /// What is wrong, and the way out.
+    /// The text that says what is wrong, with the way out.
     pub message: String,
 }
 
@@ -215,7 +215,7 @@ pub(crate) fn fold(name: &str) -> String {
     name.to_lowercase()
 }
 
-/// The range of all indexes of a provider, of names and of help texts.
+/// The range of all indexes of a provider: of its names and of its help texts.
 pub(crate) fn span(one: &Registration) -> RangeInclusive<u32> {
     one.first_counter.min(one.first_help)..=one.last_counter.max(one.last_help)
 }
@@ -225,8 +225,8 @@ fn overlap(a: &Registration, b: &Registration) -> bool {
     a.start() <= b.end() && b.start() <= a.end()
 }
 
-/// Why a text cannot be the name of a service: the name must be a registry key on Windows, and fit
-/// a section of the hive. `None` for a valid name.
+/// The reason why a text cannot be the name of a service: the name must be a registry key on
+/// Windows, and fit a section of the hive. `None` for a valid name.
 pub(crate) fn bad_name(name: &str) -> Option<&'static str> {
     if name.is_empty() {
         return Some("is empty");

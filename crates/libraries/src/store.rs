@@ -1,7 +1,7 @@
 //! The hive on disk: its place, and changes that leave it whole whenever a program is killed.
 //!
-//! A hive is one file. It is changed under a lock, by writing another file beside it and
-//! renaming that, so that readers find the old hive or the new one at every moment.
+//! A hive is one file. It is changed under a lock: another file is written beside it and renamed,
+//! so that readers find the old hive or the new one at every moment.
 
 mod trust;
 mod watch;
@@ -25,10 +25,10 @@ pub use watch::{ReadHives, Watch};
 /// in its folders `system` and `user`. A program with more rights than its caller ignores it.
 pub const FOLDER_VARIABLE: &str = "PERFHIVE_HIVE";
 
-/// How long a registration waits for the lock of the hive at most.
+/// The longest time that a registration waits for the lock of the hive.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// One hive on disk.
+/// A hive on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HiveFile {
     scope: Scope,
@@ -36,7 +36,7 @@ pub struct HiveFile {
     file: PathBuf,
 }
 
-/// A step of changing a hive, reported before it happens. Only tests use it.
+/// A step of changing a hive, which is reported before it happens. Only tests use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Folder,
@@ -53,7 +53,7 @@ enum Step {
 }
 
 impl HiveFile {
-    /// The hive of this scope in this folder. The first change creates the folder and the file.
+    /// The hive of this scope in a folder. The first change creates the folder and the file.
     #[must_use]
     pub fn new(scope: Scope, folder: impl Into<PathBuf>) -> Self {
         let folder = folder.into();
@@ -61,17 +61,17 @@ impl HiveFile {
         Self { scope, folder, file }
     }
 
-    /// The hive of the whole machine: `/var/lib/perfhive`, or the folder `system` in that of
-    /// [`FOLDER_VARIABLE`].
+    /// The hive of the whole machine: in `/var/lib/perfhive`, or in the folder `system` of the
+    /// folder that [`FOLDER_VARIABLE`] names.
     #[must_use]
     pub fn system() -> Self {
         let folder = instead_of("system").unwrap_or_else(|| "/var/lib/perfhive".into());
         Self::new(Scope::System, folder)
     }
 
-    /// The user's own hive: `perfhive` in `$XDG_CONFIG_HOME` or `~/.config`, or the folder `user`
-    /// in that of [`FOLDER_VARIABLE`]. `None` if the environment names no home, and for a program
-    /// with more rights than its caller.
+    /// The user's own hive: in `perfhive` of `$XDG_CONFIG_HOME` or `~/.config`, or in the folder
+    /// `user` of the folder that [`FOLDER_VARIABLE`] names. `None` if the environment names no
+    /// home, and for a program with more rights than its caller.
     #[must_use]
     pub fn user() -> Option<Self> {
         let home = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -364,14 +364,16 @@ impl HiveFile {
     }
 }
 
-/// The fault of a registration whose library is not loaded; its place is the hive's file.
+/// The fault of a registration with a library that is not loaded; the fault's place is the hive's
+/// file.
 fn not_loaded(file: &HiveFile, one: &Registration, refusal: &Refusal) -> RegisterFault {
     let mut fault = not_loaded_by_name(one, refusal);
     fault.place = file.path().display().to_string();
     fault
 }
 
-/// The fault of a registration whose library is not loaded; its place is the registration's name.
+/// The fault of a registration with a library that is not loaded; the fault's place is the
+/// registration's name.
 fn not_loaded_by_name(one: &Registration, refusal: &Refusal) -> RegisterFault {
     let library = one.library.display();
     let message = match refusal {
@@ -382,8 +384,8 @@ fn not_loaded_by_name(one: &Registration, refusal: &Refusal) -> RegisterFault {
 }
 
 /// The folder of this user's accounts: `perfhive/providers` in `$XDG_STATE_HOME` or
-/// `~/.local/state`, or the folder `accounts` in that of [`FOLDER_VARIABLE`]. `None` if the
-/// environment names no home, and for a program with more rights than its caller.
+/// `~/.local/state`, or the folder `accounts` of the folder that [`FOLDER_VARIABLE`] names. `None`
+/// if the environment names no home, and for a program with more rights than its caller.
 #[must_use]
 pub fn accounts() -> Option<PathBuf> {
     instead_of("accounts").or_else(|| {
@@ -399,8 +401,8 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// The folder `name` in that of [`FOLDER_VARIABLE`], which replaces a usual folder; `None` without
-/// the variable.
+/// The folder `name` in the folder that [`FOLDER_VARIABLE`] names, which replaces a usual folder;
+/// `None` without the variable.
 fn instead_of(name: &str) -> Option<PathBuf> {
     // An empty value must not mean the current folder.
     let folder = variable(FOLDER_VARIABLE).filter(|folder| !folder.is_empty())?;
@@ -410,8 +412,8 @@ fn instead_of(name: &str) -> Option<PathBuf> {
     Some(folder.join(name))
 }
 
-/// A variable of the environment; `None` in a program with more rights than its caller, because the
-/// caller chose it.
+/// The value of an environment variable; `None` without it, and in a program with more rights than
+/// its caller, because the caller chose the environment.
 fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|_| !has_more_rights())
 }

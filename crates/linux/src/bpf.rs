@@ -1,39 +1,41 @@
-//! Processes and threads below `/proc`: a BPF program that reads all of them in one system call.
+//! A BPF program that reads all processes and threads in one system call.
 //!
 //! It takes a build with the feature `bpf` and clang, Linux 6.7 with BTF, and the capabilities
 //! `CAP_BPF`, `CAP_PERFMON` and `CAP_SYS_PTRACE`.
 //!
 //! `build.rs` compiles `bpf/processes.bpf.c` with clang, and `build/link.rs` makes Rust code of the
-//! object. When it is loaded, the numbers of maps and of the kernel's functions are put into it
-//! (`bpf/program.rs`); where the members of its structures lie, the kernel itself finds out.
+//! object. At loading, the numbers of maps and of the kernel's functions are put into the program
+//! (`bpf/program.rs`); the kernel itself finds the positions of the members of its structures.
 //! `BPF_PROG_RUN` walks the kernel's list of tasks and writes one slot of numbers for each process
-//! into arrays that this program has mapped. The kernel side converts nothing; `process/bpf_reader.rs` makes samples of the slots.
-//! Where the program was not built, `bpf/no_program.rs` stands for it.
+//! into arrays that this process has mapped. The program converts nothing; `process/bpf_reader.rs`
+//! makes samples of the slots. In a build without the program, `bpf/no_program.rs` stands in for
+//! it.
 //!
-//! - **The values are those of `/proc`.** Processor time is divided as `cputime_adjust` does it, in
-//!   100 ns units, and never falls below what was shown before. Start times are cut to ticks, since
-//!   they are half of the identity.
-//! - **No more is told than `/proc` would tell.** The program is used only with `CAP_SYS_PTRACE`
-//!   (asked before each run, so that giving it up counts), in the first namespaces, with the
-//!   machine's own `/proc` and without `hidepid`. Whether `PID/io` may be read is asked of each
-//!   process once, for security modules may refuse more.
-//! - **No lock is taken.** A thread may end between reading the sums of ended threads and of living
-//!   ones. The program reads the sequence number under which the kernel adds them up; a slot where
-//!   it changed is marked as torn, and that process is read from `/proc` in this sample.
-//! - **A process that has not run is not read again.** The kernel notes when a task was last given a
-//!   processor. If that is the same, only what others can change is read: parent, memory,
-//!   descriptors, schedule.
-//! - **Wanted processes alone get a slot**, where not all are wanted. A second program looks them up by
-//!   their numbers, so that nothing depends on how many others there are. Names are compared before
-//!   anything is read of a process.
-//! - **Memory is fetched ahead.** Waiting for a dozen cache lines of each process is most of a run,
-//!   so a run notes where they lie and the next one reads a word of each, eight processes ahead.
-//! - **The verifier reads functions.** What loops or reads memory stands in functions that are not
-//!   inlined, because the verifier checks each once; in one piece it would follow every combination
-//!   of branches.
-//! - **It is loaded behind the third collection** of a session, since loading takes as long as some
-//!   eight readings of 600 processes. A refusal that could be foreseen (capabilities, kernel,
-//!   namespaces) is not a fault; any other one is reported once.
+//! - **The values are those of `/proc`.** Processor time is divided as by `cputime_adjust`, in 100
+//!   ns units, and never falls below a value that was shown before. Start times are cut to ticks,
+//!   since they are half of the identity.
+//! - **The program shows no more than `/proc` would.** It is used only with `CAP_SYS_PTRACE`
+//!   (checked before each run, so that giving it up counts), in the first namespaces, with the
+//!   machine's own `/proc` and without `hidepid`. For each process it is tried once whether
+//!   `PID/io` may be read, for security modules may refuse more.
+//! - **No lock is taken.** A thread may end after the sums of ended threads were read and before
+//!   the living threads are. The program reads the sequence number under which the kernel adds up
+//!   the sums; a slot is marked as torn if the number changed, and the process is read from `/proc`
+//!   in this sample.
+//! - **A process that has not run is not read again.** The kernel notes when a task was last given
+//!   a processor. If that time is the same, only the values that others can change are read:
+//!   parent, memory, descriptors, schedule.
+//! - **Only wanted processes get a slot**, if not all are wanted. A second program looks up
+//!   processes by their numbers, so that a run does not depend on the number of other processes.
+//!   Names are compared before a process is read.
+//! - **Memory is fetched ahead.** Waiting for a dozen cache lines of each process is most of a run.
+//!   So a run notes their addresses, and the next run reads a word of each, eight processes ahead.
+//! - **The verifier reads functions.** Loops and reads of memory are in functions that are not
+//!   inlined, because the verifier checks each function once; in one piece it would follow every
+//!   combination of branches.
+//! - **The program is loaded after the third collection** of a session, since loading takes as long
+//!   as some eight readings of 600 processes. A refusal that could be foreseen (capabilities,
+//!   kernel, namespaces) is not a fault; any other refusal is reported once.
 
 #[cfg(perfhive_bpf)]
 mod allowed;
@@ -61,7 +63,7 @@ pub(crate) use slots::{
 use crate::root::ProcRoot;
 use std::fmt;
 
-/// Why the BPF reader cannot be used here.
+/// The reason why the BPF reader cannot be used here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     why: String,
@@ -98,11 +100,12 @@ pub(crate) struct Room {
     pub(crate) threads: u32,
 }
 
-/// The greatest numbers of slots: some 100 MB of memory for each kind.
+/// The most slots of each kind: some 100 MB of memory for each.
 const MOST: Room = Room { processes: 1 << 18, threads: 1 << 20 };
 
 impl Room {
-    /// Room for twice these numbers of processes and threads; `None` if that is beyond the limit.
+    /// Room for at least twice these numbers of processes and threads; `None` if that is beyond the
+    /// limit [`MOST`].
     pub(crate) fn of(processes: usize, threads: usize) -> Option<Self> {
         let room = |count: usize, least: usize, most: u32| {
             let count = count.max(least).checked_mul(2)?.checked_next_power_of_two()?;
@@ -115,8 +118,8 @@ impl Room {
     }
 }
 
-/// Why the BPF reader cannot be used below `root`; `None` if it can. Loads the program once to find
-/// out.
+/// The reason why the BPF reader cannot be used below `root`; `None` if it can. Loads the program
+/// once to find out.
 pub(crate) fn refusal(root: &ProcRoot) -> Option<Refusal> {
     let room = Room { processes: 1, threads: 1 };
     Program::load(root, room, false).err()

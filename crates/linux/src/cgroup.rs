@@ -1,5 +1,5 @@
 //! The provider `linux-cgroup`: control groups, the containers among them, and the processes in
-//! both.
+//! groups and containers.
 
 mod container;
 mod file;
@@ -53,7 +53,8 @@ struct CgroupSession {
     groups: Vec<Group>,
     /// The groups of the previous collection; empty between collections.
     before: Vec<Group>,
-    /// The objects with an instance for each group, for the version of control groups that is mounted.
+    /// The objects with an instance for each group or container, for the mounted version of control
+    /// groups.
     rows: Vec<Rows>,
     processes: Processes,
     of_groups: Layouts,
@@ -79,7 +80,8 @@ impl CgroupSession {
     }
 }
 
-/// The objects with an instance for each group, made from the files of version 1 or of version 2.
+/// The objects with an instance for each group or container, read from the files of version 1 or of
+/// version 2.
 fn rows(is_version_1: bool) -> Vec<Rows> {
     use source::version_1;
     let [cgroup, memory, container, job] = match is_version_1 {
@@ -151,7 +153,8 @@ impl Session for CgroupSession {
 }
 
 impl CgroupSession {
-    /// Finds the groups. Returns false, and adds a fault, if they cannot be found.
+    /// Finds the mount point, unless known, and all groups. Returns `false`, and adds a fault, if
+    /// the groups cannot be found.
     fn find_groups(&mut self) -> bool {
         if self.mounted.is_none() {
             match mount::find(&self.root, &mut self.proc) {
@@ -179,8 +182,8 @@ impl CgroupSession {
         true
     }
 
-    /// Updates `groups` to the groups that the walk found. A group keeps its state as long as its
-    /// path leads to the same inode.
+    /// Replaces `groups` with the groups that the walk found. A group keeps its state as long as
+    /// its path leads to the same inode.
     fn follow(&mut self) {
         std::mem::swap(&mut self.groups, &mut self.before);
         self.groups.clear();
@@ -198,7 +201,8 @@ impl CgroupSession {
         self.find_owners();
     }
 
-    /// Sets the container that each group is or lies in. A group stands before its children.
+    /// Sets for each group the container that it is or lies in ([`Group::owner`]), and the nearest
+    /// container around the group ([`Group::around`]). A group stands before its children.
     fn find_owners(&mut self) {
         let mut owner: Option<u32> = None;
         for at in 0..self.groups.len() {

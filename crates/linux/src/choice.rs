@@ -1,6 +1,6 @@
 //! Options of the providers.
 
-/// How processes and threads are read.
+/// The way in which processes and threads are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReaderChoice {
@@ -10,8 +10,7 @@ pub enum ReaderChoice {
     Auto,
     /// Always from `/proc`.
     Proc,
-    /// By BPF; where the kernel refuses it, a collection of Process or Thread fails with
-    /// the reason.
+    /// By BPF. If the kernel refuses BPF, a collection of Process or Thread fails with the reason.
     Bpf,
 }
 

@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 const NANOS: i64 = 1_000_000_000;
 
-/// A time of the kernel, in nanoseconds.
+/// The nanoseconds of a time that the kernel gave.
 pub(crate) fn of_timespec(time: Timespec) -> i64 {
     time.tv_sec.saturating_mul(NANOS).saturating_add(time.tv_nsec)
 }
@@ -35,7 +35,7 @@ fn nanos(clock: ClockId) -> i64 {
     of_timespec(clock_gettime(clock))
 }
 
-/// The time of [`Clocks::perf_time`] on this machine.
+/// The present time of [`Clocks::perf_time`] on this machine, in nanoseconds.
 pub(crate) fn monotonic() -> i64 {
     nanos(ClockId::Monotonic)
 }
@@ -140,7 +140,7 @@ impl LinuxClock {
         self.read_by(nanos)
     }
 
-    /// The clocks alone.
+    /// The clocks for a block that is made now, without the calendar time.
     pub(crate) fn clocks(&self) -> Clocks {
         self.clocks_by(&nanos)
     }

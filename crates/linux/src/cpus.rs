@@ -8,15 +8,15 @@ use std::fmt;
 /// this kernel does not report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Times {
-    /// Time in programs, including those of low priority and guests.
+    /// Time in programs, including programs of low priority and guests.
     pub(crate) user: u64,
     /// Time in programs of low priority.
     pub(crate) nice: u64,
     /// Time in the kernel, in interrupts and in soft interrupts.
     pub(crate) privileged: u64,
-    /// Idle time, including idle time while something waits for a disk.
+    /// Idle time, including idle time while a task waits for a disk.
     pub(crate) idle: u64,
-    /// Idle time while something waits for a disk.
+    /// Idle time while a task waits for a disk.
     pub(crate) waiting: Option<u64>,
     pub(crate) interrupt: Option<u64>,
     pub(crate) soft_interrupt: Option<u64>,
@@ -43,14 +43,15 @@ pub(crate) struct SystemStat {
     pub(crate) has_all_cpus: bool,
     pub(crate) switches: Option<u64>,
     pub(crate) running: Option<u64>,
-    /// How many threads wait for a disk; `None` if the text does not say so.
+    /// The number of threads that wait for a disk; `None` if the text does not give it.
     pub(crate) blocked: Option<u64>,
-    /// How many processes and threads were created since the machine started; `None` if the text
-    /// does not say so.
+    /// The number of processes and threads that were created since the machine started; `None` if
+    /// the text does not give it.
     pub(crate) made: Option<u64>,
     pub(crate) interrupts: Option<u64>,
     pub(crate) soft_interrupts: Option<u64>,
-    /// The parts that could not be read; their values are missing above.
+    /// The parts of the text that could not be parsed; their values are missing in the other
+    /// fields.
     pub(crate) damage: Vec<Damage>,
 }
 
@@ -59,7 +60,7 @@ pub(crate) struct SystemStat {
 pub(crate) enum Damage {
     /// The line of the processor with this number.
     Cpu(String),
-    /// Another line, by its first word.
+    /// Another line, which begins with this word.
     Line(&'static str),
     /// The text ends within a line.
     Cut,
@@ -106,7 +107,7 @@ impl SystemStat {
         *self = Self { cpus, damage, ..Self::default() };
     }
 
-    /// Replaces the contents by those of a text of `/proc/stat`.
+    /// Replaces the contents by the contents of a text of `/proc/stat`.
     pub(crate) fn parse(&mut self, text: &[u8], ticks: Ticks) {
         self.clear();
         let (lines, cut) = whole_lines(text);
@@ -248,7 +249,7 @@ impl Totals {
         self.last.extend_from_slice(cpus);
     }
 
-    /// The processor `number` as of the previous sample, where it is mostly at the same index;
+    /// The processor with this number in the previous sample, in which its index is mostly `at`;
     /// `None` if the previous sample did not have it.
     fn before(&self, at: usize, number: u32) -> Option<&Cpu> {
         match self.last.get(at) {
@@ -269,7 +270,8 @@ fn fields(times: Times) -> [Option<u64>; FIELDS] {
     [user, nice, privileged, idle, waiting, interrupt, soft_interrupt, stolen, guest]
 }
 
-/// The times plus their growth; `None` for a time that some processor lacks (`known` is false).
+/// The times plus their growth; `None` for a time that at least one processor lacks (`known` is
+/// false).
 fn add(times: Times, grown: [i128; FIELDS], known: [bool; FIELDS]) -> Times {
     let mut sums = fields(times);
     for ((sum, more), known) in sums.iter_mut().zip(grown).zip(known) {

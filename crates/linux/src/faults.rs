@@ -9,8 +9,8 @@ use std::fmt::{self, Write as _};
 use std::ops::Range;
 use std::sync::OnceLock;
 
-/// The most faults of instances that are reported one by one; of the others only the number is:
-/// if descriptors run out, every process has the same fault.
+/// The most faults of instances that are reported one by one. Of further ones only the number is
+/// reported: if descriptors run out, every process has the same fault.
 const SINGLE: usize = 16;
 
 /// The collected faults of one object. Their texts stay in one buffer, so that a fault
@@ -18,7 +18,8 @@ const SINGLE: usize = 16;
 #[derive(Default)]
 pub(crate) struct Faults {
     text: String,
-    /// The places in `text` of the instance's name, if the fault is of an instance, and of the message.
+    /// The ranges in `text` of the instance's name, if the fault is of an instance, and of the
+    /// message.
     list: Vec<(Option<Range<usize>>, Range<usize>)>,
     /// The number of instance faults, including those beyond [`SINGLE`].
     instances: usize,
@@ -47,13 +48,14 @@ impl Faults {
         start..self.text.len()
     }
 
-    /// Reports all faults as those of an object, and forgets them.
+    /// Reports all faults as faults of an object, and removes them.
     pub(crate) fn report(&mut self, object: u32, out: &mut ObjectWriter<'_>) {
         self.tell(object, out);
         self.clear();
     }
 
-    /// Reports all faults as those of an object, and keeps them for other objects.
+    /// Reports all faults as faults of an object, and keeps them to be reported for other objects,
+    /// too.
     pub(crate) fn tell(&mut self, object: u32, out: &mut ObjectWriter<'_>) {
         let more = self.instances.saturating_sub(SINGLE);
         let more = (more > 0)
@@ -72,7 +74,7 @@ impl Faults {
         self.list.is_empty() && self.instances == 0
     }
 
-    /// Forgets all faults.
+    /// Removes all faults.
     pub(crate) fn clear(&mut self) {
         self.text.clear();
         self.list.clear();
@@ -80,9 +82,9 @@ impl Faults {
     }
 }
 
-/// The system's text for an error, which is looked up once.
+/// The system's text for an error number; each text is looked up once.
 pub(crate) fn describe(error: Errno) -> &'static str {
-    /// More error numbers than any system has.
+    /// The number of error numbers that are kept with their texts; no system has more.
     const MOST: usize = 256;
     static WORDS: [OnceLock<String>; MOST] = [const { OnceLock::new() }; MOST];
     let known = usize::try_from(error.raw_os_error()).ok().and_then(|code| WORDS.get(code));

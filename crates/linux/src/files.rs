@@ -2,8 +2,9 @@
 //!
 //! Reading an open file of a process at position 0 costs one system call instead of three, and less
 //! than half of the time. The descriptors come out of the program's limit, so a budget bounds the
-//! number kept; beyond it, files are opened and closed at each reading. A descriptor belongs to one
-//! process for ever: after that ends, reading fails, even if its number was reused.
+//! number of open files; beyond the budget, files are opened and closed at each reading. A
+//! descriptor belongs to one process for ever: after the process has ended, reading fails, even if
+//! its number was reused.
 
 mod budget;
 
@@ -22,13 +23,14 @@ use std::time::Instant;
 
 /// The size in bytes of the buffer for directory entries: several thousand processes fit.
 const LISTING: usize = 128 << 10;
-/// The initial size in bytes of the buffer for files.
+/// The initial size in bytes of the buffer for the contents of a file.
 const CONTENTS: usize = 16 << 10;
 /// The number by which `fstatfs` identifies sysfs.
 const SYSFS_MAGIC: i64 = 0x6265_6572;
-/// A size in bytes that no file read here reaches.
+/// The size in bytes at which reading a file fails; no file that is read here has so many.
 const TOO_LARGE: usize = 64 << 20;
-/// A size in bytes that no file reaches that the kernel makes in one piece.
+/// The size in bytes at which reading fails for a file that the kernel makes in one piece; no such
+/// file has so many.
 const TOO_LARGE_AT_ONCE: usize = 4 << 20;
 
 /// A reader of files and directories below one directory. It has one buffer.
@@ -67,8 +69,9 @@ impl Reader {
         })
     }
 
-    /// Lets this reader keep files open although its directory is of another file system of the kernel. It
-    /// gets half of the budget, so that the other half is left for processes.
+    /// Lets this reader keep files open although its directory is not in procfs but in another file
+    /// system of the kernel. It gets half of the budget, so that the other half is left for
+    /// processes.
     pub(crate) fn keep_files(&mut self) {
         self.budget = Budget { limit: Budget::of_program().limit / 2 };
     }
@@ -90,8 +93,8 @@ impl Reader {
         list_numbers(&self.dir, &mut self.listing, out)
     }
 
-    /// Like [`numbers`](Self::numbers), for a directory of a process. It is kept open in `kept` if the budget
-    /// allows that; otherwise the open directory is returned.
+    /// Like [`numbers`](Self::numbers), for a directory of a process. The directory is kept open in `kept` if
+    /// the budget allows that; otherwise it is returned open.
     pub(crate) fn numbers_in(
         &mut self,
         kept: &mut KeptFile,
@@ -111,7 +114,7 @@ impl Reader {
         Ok(self.budget.keep(dir, kept))
     }
 
-    /// Like [`numbers`](Self::numbers), for a directory below this one; returns it open.
+    /// Like [`numbers`](Self::numbers), for a directory below this one; returns the open directory.
     pub(crate) fn list(&mut self, path: &CStr, out: &mut Vec<u32>) -> Result<OwnedFd, Errno> {
         let dir = open_dir(&self.dir, path)?;
         list_numbers(&dir, &mut self.listing, out)?;
@@ -227,7 +230,8 @@ impl Reader {
         open_file(&self.dir, path)
     }
 
-    /// The size of a file or directory below this one, as the system reports it.
+    /// The size of a file or directory below this one, as the system reports it: in bytes, or for
+    /// some directories of procfs the number of entries.
     pub(crate) fn size(&self, path: &CStr) -> Result<u64, Errno> {
         let stat = retry_on_intr(|| statat(&self.dir, path, AtFlags::empty()))?;
         Ok(u64::try_from(stat.st_size).unwrap_or(0))
@@ -263,7 +267,8 @@ impl Reader {
         self.is_procfs
     }
 
-    /// Lists the numbers of the entries of a directory whose names are `word` and a number, ascending.
+    /// Lists in `out` the numbers of a directory's entries with names of `word` and a number,
+    /// ascending. The directory lies below this one.
     pub(crate) fn numbered(
         &mut self,
         path: &CStr,
@@ -283,7 +288,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Calls a function with the name of each entry of a directory below.
+    /// Calls `each` with the name of each entry of a directory below this one.
     pub(crate) fn each_name(
         &mut self,
         path: &CStr,
@@ -299,7 +304,8 @@ impl Reader {
         Ok(())
     }
 
-    /// The text of a file, read to its end. A file of procfs or sysfs stays open in `file`.
+    /// The text of a file below this directory, read to its end. A file of procfs or sysfs stays
+    /// open in `file`.
     pub(crate) fn system(
         &mut self,
         path: &CStr,
@@ -464,7 +470,7 @@ impl PidPath {
         self.length
     }
 
-    /// Appends a number.
+    /// Appends the decimal digits of a number to the path.
     pub(crate) fn push_number(&mut self, number: u32) {
         let mut digits = [0; 10];
         self.push(decimal(number, &mut digits));

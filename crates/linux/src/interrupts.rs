@@ -1,13 +1,13 @@
 //! The interrupt counts of each processor, from `/proc/interrupts` and `/proc/softirqs`.
 //!
-//! Both files are tables of 32-bit counts, which wrap, with a column for each processor that
-//! is on. A row of `interrupts` vanishes with its device, a column with its processor. A
-//! total would then shrink, which readers of a 32-bit counter take for a wrap. So what is
-//! reported grows as each processor's total grows, and stays where the total shrinks.
+//! Both files are tables of 32-bit counts, which wrap, with a column for each processor that is on.
+//! A row of `interrupts` vanishes with its device, a column with its processor. A total would then
+//! shrink, which readers of a 32-bit counter take for a wrap. So a reported count grows as each
+//! processor's total grows, and stays the same when the total shrinks.
 
 use crate::parse::{Words, number, whole_lines};
 
-/// The counts of one processor.
+/// The interrupt counts of one processor.
 #[derive(Clone, Copy, Debug)]
 struct Column<const N: usize> {
     cpu: u32,
@@ -35,7 +35,8 @@ impl<const N: usize> Default for Tally<N> {
 }
 
 impl<const N: usize> Tally<N> {
-    /// Takes the next sample: the number of each processor that is on, and its counts since the start.
+    /// Takes the next sample: the number of each processor that is on, and its counts since the
+    /// start of the machine.
     pub(crate) fn update(&mut self, now: &[(u32, [u64; N])]) {
         if self.columns.len() > now.len().saturating_mul(4).saturating_add(64) {
             self.columns.retain(|column| column.is_on);
@@ -79,13 +80,13 @@ impl<const N: usize> Tally<N> {
         column.or_else(|| self.columns.iter().find(is)).map(|column| &column.shown)
     }
 
-    /// The sums over all processors.
+    /// The sums of the reported counts over all processors.
     pub(crate) fn sums(&self) -> &[u64; N] {
         &self.sums
     }
 }
 
-/// The growth of a 32-bit count that may have wrapped; 0 where the count shrank.
+/// The growth of a 32-bit count that may have wrapped; 0 if the count shrank.
 fn growth(last: u64, now: u64) -> u64 {
     let grown = now.wrapping_sub(last) & 0xffff_ffff;
     if grown > 0x7fff_ffff { 0 } else { grown }
@@ -120,8 +121,8 @@ fn has_all(rest: &[u8], columns: usize) -> bool {
     (0..columns).all(|_| words.number().is_some())
 }
 
-/// The interrupts of each processor, from `/proc/interrupts`: all interrupts, and those of
-/// the local clock.
+/// The interrupts of each processor, from `/proc/interrupts`: the count of all interrupts, and the
+/// count of the local clock's interrupts.
 #[derive(Debug, Default)]
 pub(crate) struct Interrupts {
     table: Vec<(u32, [u64; 2])>,
@@ -131,7 +132,8 @@ pub(crate) struct Interrupts {
 }
 
 impl Interrupts {
-    /// Takes the text of `/proc/interrupts` as the next sample. Returns whether it could be read in full.
+    /// Takes the text of `/proc/interrupts` as the next sample; returns whether it could be parsed
+    /// in full.
     pub(crate) fn parse(&mut self, text: &[u8]) -> bool {
         self.table.clear();
         self.has_clock = false;
@@ -198,7 +200,8 @@ pub(crate) struct SoftInterrupts {
 }
 
 impl SoftInterrupts {
-    /// Takes the text of `/proc/softirqs` as the next sample. Returns whether it is such a table.
+    /// Takes the text of `/proc/softirqs` as the next sample; returns whether it is a table of soft
+    /// interrupts.
     pub(crate) fn parse(&mut self, text: &[u8]) -> bool {
         self.table.clear();
         self.has = [false; KINDS.len()];

@@ -1,4 +1,5 @@
-//! The provider `linux-machine`: pressure, memory of the nodes, sensors, and idle states.
+//! The provider `linux-machine`: pressure, memory of the NUMA nodes, temperatures, energy meters,
+//! and idle states of the processors.
 
 mod energy;
 mod idle_states;
@@ -33,7 +34,7 @@ struct MachineSession {
     thermal: thermal::Zones,
     energy: energy::Meters,
     idle_states: idle_states::IdleStates,
-    /// The layouts of the objects, in the order of [`OBJECTS`].
+    /// The layouts of the written objects, in the order of [`OBJECTS`].
     layouts: [Layouts; OBJECTS.len()],
 }
 
@@ -103,7 +104,7 @@ impl Session for MachineSession {
     }
 }
 
-/// Writes an object without instances, because the machine has no thing of this kind.
+/// Writes an object without instances: the machine has nothing that the object counts.
 fn write_nothing(
     object: &Object,
     layouts: &mut Layouts,

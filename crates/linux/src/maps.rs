@@ -2,8 +2,8 @@
 //! Thread Details. Their instances refer to those of Process, so that the session that writes Process
 //! also writes them.
 //!
-//! Each process is read once, whatever objects are wanted, and then the objects are written one
-//! after the other.
+//! The maps of each process are read once, whatever objects are wanted. Then the objects are
+//! written one after the other.
 
 mod lines;
 mod parse;
@@ -25,8 +25,8 @@ use rustix::fd::OwnedFd;
 use rustix::io::{Errno, pread, retry_on_intr};
 use tally::{FIELDS, Sums, Tally};
 
-/// The most bytes of image paths that one collection keeps. In the block they take twice as
-/// many.
+/// The most bytes of image paths that one collection keeps. In the block, which has them in UTF-16,
+/// they take twice as many.
 const MOST_PATHS: usize = 128 << 20;
 
 /// The objects and counters that a collection needs.
@@ -80,13 +80,13 @@ impl WantedMaps {
 /// A process with maps that are to be read.
 struct Listed {
     pid: u32,
-    /// Its position among the instances of Process.
+    /// The position of the process among the instances of Process.
     place: u32,
-    /// The range of its name in [`Maps::names`].
+    /// The range of the process's name in [`Maps::names`].
     name: (usize, usize),
 }
 
-/// The sums over all mappings of a process, in bytes by protection.
+/// The sums over all mappings of a process: address space in bytes by protection, and memory.
 struct Space {
     /// The position of the process in [`Maps::listed`].
     process: usize,
@@ -97,9 +97,9 @@ struct Space {
     memory: Option<[u64; FIELDS.len()]>,
 }
 
-/// An image (an executable file) that a process has mapped.
+/// An image that a process has mapped: a file of which a part may be executed.
 struct Image {
-    /// Position of the process among the instances of Process.
+    /// The position of the process among the instances of Process.
     parent: u32,
     path: (usize, usize),
     sums: Sums,
@@ -118,7 +118,7 @@ pub(crate) struct Maps {
     images: Vec<Image>,
     /// The paths of the images, as the kernel writes them.
     paths: Vec<u8>,
-    /// The numbers of the threads of the process at hand.
+    /// The numbers of the threads of the process that is being written.
     threads: Vec<u32>,
     plain: Vec<u8>,
     name: Vec<u16>,
@@ -163,7 +163,8 @@ impl Maps {
         self.wanted.any()
     }
 
-    /// Lists a process that was written as an instance of Process; `place` is its position there.
+    /// Lists a process that was written as an instance of Process, at the position `place`. Does
+    /// nothing if no object from maps is wanted.
     pub(crate) fn add(&mut self, pid: u32, place: u32, name: &[u16]) {
         if self.wanted.any() {
             let start = self.names.len();
@@ -231,7 +232,8 @@ impl Maps {
         }
     }
 
-    /// Adds up the mappings of a process; `false` if it has no mappings, has ended, or may not be read.
+    /// Adds up the mappings of a process in `tally`; returns `false` if the process has no
+    /// mappings, has ended, or may not be read. An error names the file.
     fn read_maps(&mut self, reader: &Reader, pid: u32) -> Result<bool, (&'static str, Broken)> {
         if self.wanted.image_memory || self.wanted.full_memory {
             match self.read_file(reader, pid, "smaps") {
@@ -254,7 +256,8 @@ impl Maps {
         Ok(any && !self.tally.is_empty() && has_more(&fd).map_err(Broken::Error)?)
     }
 
-    /// Stores the sums of the process that was read last.
+    /// Stores the sums of the process that was read last: one [`Space`], and one [`Image`] for each
+    /// image if these are wanted.
     fn keep(&mut self, reader: &mut Reader, process: usize, pid: u32, parent: u32) {
         let has_memory = self.tally.has_memory();
         if self.tally.lacks_memory() {
@@ -298,7 +301,8 @@ impl Maps {
         self.spaces.push(Space { process, images, mapped, private, mappings, memory });
     }
 
-    /// The memory of a process as a whole, from `smaps_rollup`; `None` if it cannot be read.
+    /// The memory of a whole process in bytes, from `smaps_rollup`, in the order of [`FIELDS`];
+    /// `None` if the file cannot be read.
     fn rollup(&mut self, reader: &mut Reader, pid: u32) -> Option<[u64; FIELDS.len()]> {
         let mut path = PidPath::new(pid);
         let folder = path.len();
@@ -405,8 +409,8 @@ impl Maps {
     }
 }
 
-/// Turns an error that means that the process has ended or may not be read into `false`, and adds the
-/// name of the file to any other error.
+/// The outcome of reading a process's `file`: `false` instead of an error if the process has ended
+/// or may not be read, and the file's name with any other error.
 fn settle(file: &'static str, read: Result<bool, Broken>) -> Result<bool, (&'static str, Broken)> {
     match read {
         Ok(any) => Ok(any),
@@ -415,13 +419,13 @@ fn settle(file: &'static str, read: Result<bool, Broken>) -> Result<bool, (&'sta
     }
 }
 
-/// Whether the file can still be read: at its start there is at least one byte.
+/// Whether a file of a process still has text: if the process has ended, the file is empty.
 fn has_more(fd: &OwnedFd) -> Result<bool, Errno> {
     let mut byte = [0];
     Ok(retry_on_intr(|| pread(fd, &mut byte, 0))? > 0)
 }
 
-/// The memory counters of an object, as a mask.
+/// The memory counters of an object ([`MEMORY_COUNTERS`]), as a mask.
 fn memory_of(object: &Object) -> u64 {
     MEMORY_COUNTERS.iter().fold(0, |mask, counter| mask | object.bits(*counter))
 }

@@ -26,7 +26,7 @@ pub(crate) fn provider(root: &ProcRoot) -> impl Provider + use<> {
     LinuxProvider::new("linux-network", NETWORK, root, NetworkSession::open)
 }
 
-/// The state of a protocol in a session.
+/// The state of a protocol in a session: its values and faults in this collection, and its layouts.
 struct ProtocolState {
     protocol: &'static Protocol,
     wanted: bool,
@@ -46,14 +46,15 @@ impl ProtocolState {
         }
     }
 
-    /// The protocol's section in a file; `None` if it has none, or this collection does not want the protocol.
+    /// The protocol's section in a file; `None` if the protocol has none there, or if this
+    /// collection does not want the protocol.
     fn needs(&self, file: File) -> Option<&'static Section> {
         let mut sections = self.protocol.sections.iter();
         sections.find(|section| self.wanted && section.file == file)
     }
 }
 
-/// The lists of TCP sockets, which stay open.
+/// The files that list the TCP sockets, which stay open after they were read for the first time.
 #[derive(Default)]
 struct ConnectionFiles {
     v4: Option<OwnedFd>,
@@ -63,7 +64,8 @@ struct ConnectionFiles {
 struct NetworkSession {
     reader: Reader,
     page: u64,
-    /// The files of the protocols, which stay open after they were read for the first time.
+    /// The files of the protocols, in the order of [`File::ALL`]. They stay open after they were
+    /// read for the first time.
     files: [Option<OwnedFd>; File::ALL.len()],
     connections: ConnectionFiles,
     interfaces: Interfaces,
@@ -111,7 +113,7 @@ impl Session for NetworkSession {
 }
 
 impl NetworkSession {
-    /// Reads each file once, for all protocols that need it.
+    /// Reads each file once, and sets the counters of all protocols that need it.
     fn read_files(&mut self) {
         for (file, fd) in File::ALL.into_iter().zip(&mut self.files) {
             let protocols = &mut self.protocols;
@@ -141,7 +143,9 @@ impl NetworkSession {
         }
     }
 
-    /// Counts the established connections by version of IP, for the wanted objects.
+    /// Counts the established connections of TCPv4 and TCPv6, if the counter is wanted there. If a
+    /// list cannot be read, there is a fault and no count; a machine without IPv6 lacks the second
+    /// list, which is no fault.
     fn count_connections(&mut self, collection: &Collection<'_>) {
         let asked = |object: &Object| {
             let index = TitleIndex(object.index);

@@ -216,7 +216,7 @@ fn text_of<'a>(
     readable(path, reader.system(path, file), faults)
 }
 
-/// The text that was read; `None`, and a fault, if it is an error or empty.
+/// The text that was read; `None`, with a fault, if reading failed or the text is empty.
 fn readable<'a>(
     path: &CStr,
     text: Result<&'a [u8], Errno>,

@@ -68,7 +68,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Skips words; `None` if there are not so many.
+    /// Skips a number of words; `None` if fewer words are left.
     pub(crate) fn skip(&mut self, count: usize) -> Option<()> {
         for _ in 0..count {
             self.next_word()?;
@@ -77,7 +77,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// The number of digits with which any number fits in 64 bits.
+/// The number of decimal digits up to which every number fits in 64 bits.
 const SAFE_DIGITS: usize = 19;
 
 fn after_blanks(mut text: &[u8]) -> &[u8] {
@@ -141,8 +141,8 @@ pub(crate) const PF_KTHREAD: u64 = 0x0020_0000;
 pub(crate) const PF_EXITING: u64 = 0x0000_0004;
 
 impl<'a> Stat<'a> {
-    /// Parses the text; `None` if it is invalid. The name may contain blanks, brackets and line ends: it ends
-    /// at the last bracket.
+    /// Parses the text of `stat`; `None` if it is invalid. The name may contain blanks, brackets
+    /// and line ends: it ends at the last bracket.
     pub(crate) fn parse(text: &'a [u8]) -> Option<Self> {
         let open = text.iter().position(|byte| *byte == b'(')?;
         let close = last_place(text, b')')?;
@@ -196,7 +196,7 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// Parses the text; `None` if it is invalid.
+    /// Parses the text of `stat`; `None` if it is invalid.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         let close = text.iter().rposition(|byte| *byte == b')')?;
         let mut words = Words::new(text.get(close + 1..)?);
@@ -213,8 +213,8 @@ impl Schedule {
     }
 }
 
-/// How long a thread was ready but had no processor, in nanoseconds, from the text of `/proc/PID/schedstat`;
-/// `None` if it is invalid.
+/// The time for which a thread was ready but had no processor, in nanoseconds, from the text of
+/// `/proc/PID/schedstat`; `None` if the text is invalid.
 pub(crate) fn waiting(schedstat: &[u8]) -> Option<u64> {
     let mut words = Words::new(schedstat);
     words.number()?;

@@ -1,22 +1,22 @@
-//! The provider `linux-process`: Process, Thread, and the objects of memory maps, whose instances
-//! point to those of Process.
+//! The provider `linux-process`: Process, Thread, and the objects of memory maps, with instances
+//! that refer to those of Process.
 //!
 //! From the bottom up; a file imports only from lines above its own:
 //!
 //! | file | what |
 //! |---|---|
-//! | `few.rs` | the processes of a collection that is not for all |
+//! | `few.rs` | the processes of a collection that does not want all |
 //! | `order.rs`, `shown.rs` | sorting by number; processor times that were shown before |
-//! | `kernel.rs`, `columns.rs` | what this kernel has; the counters that a collection fills |
+//! | `kernel.rs`, `columns.rs` | features of this kernel; the counters that a collection fills |
 //! | `sample.rs`, `thread_sample.rs`, `instances.rs` | the values of a process and of a thread; written instances |
 //! | `proc_files.rs` | files of processes, units, faults |
 //! | `thread_counts.rs`, `rest.rs` | sums over threads; processes that need not be read again |
-//! | `tracked.rs`, `copies.rs`, `ended.rs` | processes from one collection to the next; instances that are copied as bytes; what had been counted by those that ended |
+//! | `tracked.rs`, `copies.rs`, `ended.rs` | processes from one collection to the next; instances that are copied as bytes; the counts of ended processes and threads |
 //! | `read_thread.rs`, `read.rs` | threads and processes from `/proc` |
-//! | `bpf_reader.rs` | the same through BPF |
+//! | `bpf_reader.rs` | processes and threads through BPF |
 //! | `cpu_clock.rs`, `one.rs` | one process without a data block |
 //! | `write.rs`, `write_bpf.rs`, `write_threads.rs` | the objects, written from either reader |
-//! | `by_number.rs` | Process V2 and Thread V2, copied from them |
+//! | `by_number.rs` | Process V2 and Thread V2, copied from Process and Thread |
 
 mod bpf_reader;
 mod by_number;
@@ -103,15 +103,14 @@ pub(crate) fn provider(root: &ProcRoot, options: &LinuxOptions) -> impl Provider
 
 struct ProcessSession {
     root: ProcRoot,
-    /// The session that reads processes for collections that are not for all processes. It is
-    /// separate because the state that this session keeps from one collection to the next is of all
-    /// processes.
+    /// The session for collections that do not want all processes. It is separate because the state
+    /// that this session keeps from one collection to the next is of all processes.
     of_few: Option<Box<Self>>,
     few: Few,
     reader: ProcessReader,
     choice: ReaderChoice,
     bpf: BpfReader,
-    /// Whether a process that has not run may be read in part.
+    /// Whether a process that has not run since the sample before may be read in part.
     skip: bool,
     base: TimeBase,
     stat_file: Option<OwnedFd>,
@@ -200,7 +199,7 @@ impl Session for ProcessSession {
 }
 
 impl ProcessSession {
-    /// Collects all processes, or the few that were noted.
+    /// Collects all processes, or with `is_few` the processes of `few`.
     fn run(
         &mut self,
         collection: &Collection<'_>,

@@ -21,7 +21,8 @@ pub(crate) struct LinuxProvider<F> {
     instance_reader: Option<MakeInstanceReader>,
 }
 
-/// Makes a reader of counters of one instance of an object.
+/// A function that makes a reader of some counters of one instance of an object; `None` if these
+/// counters cannot be read apart.
 type MakeInstanceReader =
     fn(&ProcRoot, TitleIndex, &Identity, &[TitleIndex]) -> Option<Box<dyn InstanceReader>>;
 

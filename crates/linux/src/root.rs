@@ -51,7 +51,7 @@ impl ProcRoot {
         &self.proc
     }
 
-    /// Whether the folder is `/proc` itself: then other interfaces of the kernel tell of the same
+    /// Whether the folder is `/proc` itself. If so, other interfaces of the kernel show the same
     /// machine and namespaces.
     pub(crate) fn is_live(&self) -> bool {
         self.proc == Path::new("/proc")
@@ -63,7 +63,8 @@ impl ProcRoot {
         self.sys.as_deref()
     }
 
-    /// The folder that stands for `/` in front of mount points; `None` if these are not queried.
+    /// The folder that stands for `/` in front of mount points; `None` if the space of mount points
+    /// is not queried.
     #[must_use]
     pub fn mounts(&self) -> Option<&Path> {
         self.mounts.as_deref()

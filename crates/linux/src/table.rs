@@ -1,6 +1,6 @@
-//! The table of all objects and counters: present ones with name, meaning, type and
-//! source, absent ones with the reason. The descriptions, templates and
-//! English titles of the providers, and the manual, are made from it.
+//! The tables of all objects and counters: present ones with name, meaning, type and source, absent
+//! ones with the reason. The providers' descriptions, templates and English titles are made from
+//! the tables, and so is the manual.
 
 mod cgroup;
 mod disk;
@@ -64,7 +64,7 @@ const fn is_same(one: &[u8], other: &[u8]) -> bool {
     at == one.len() && at == other.len()
 }
 
-/// The objects by family, in the order of the manual.
+/// The objects of each family, in the order of the manual.
 static FAMILIES: [&[&Object]; 7] = [
     &[&SYSTEM, &MEMORY, &PROCESSOR],
     machine::OBJECTS,

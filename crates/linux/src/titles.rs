@@ -11,8 +11,8 @@ use std::sync::OnceLock;
 /// The code of each translated language, and the text of its file.
 const FILES: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/titles.rs"));
 
-/// The language of each file, and its text. A test checks that every file name
-/// is a language.
+/// The language of each translation file, and the file's text; nothing without the feature
+/// `languages`. A test checks that every file name is a language.
 fn texts() -> impl Iterator<Item = (LanguageId, &'static str)> {
     let files = if cfg!(feature = "languages") { FILES } else { &[] };
     files.iter().filter_map(|(code, text)| Some((code.parse().ok()?, *text)))
@@ -24,7 +24,7 @@ fn translations() -> &'static [ProvidedTitles] {
     READ.get_or_init(|| texts().map(|(language, text)| parse_titles(language, text).0).collect())
 }
 
-/// The titles of some objects and their counters, in all languages.
+/// The names and help texts of some objects and their counters, in all languages.
 pub(crate) fn of_objects(objects: &[&Object]) -> Vec<ProvidedTitles> {
     titles_of(objects, translations())
 }

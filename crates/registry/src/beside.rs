@@ -25,16 +25,16 @@ use std::sync::Arc;
 /// A published name is refused while the first source has an object of that name, or cannot tell
 /// yet whether it has one. So a path keeps its meaning.
 ///
-/// The first source is asked for the objects of published names only. The tables of `condition.rs`
-/// show what follows from its answers, in the section about published names. The names are asked
-/// for again when the generation of the first source changes and, after an incomplete answer, with
-/// each request for the catalogue. Samples do not ask, since a provider that hangs would cost each
-/// of them its deadline.
+/// The first source is asked for the objects of published names only. The section about published
+/// names in `condition.rs` has a table of what follows from its answers. The names are asked for
+/// again when the generation of the first source changes and, after an incomplete answer, with each
+/// request for the catalogue. Samples do not ask, since a provider that hangs would cost each of
+/// them its deadline.
 pub struct Beside<A, B> {
     first: A,
     second: B,
-    /// The parts of the last ask, one for each source. They are kept for their allocations, and so
-    /// is `answer`, the answer of the second source.
+    /// The parts of the last ask, one for each source, kept for their allocations. For the same
+    /// reason the answer of the second source is kept, in `answer`.
     asked: [Ask; 2],
     answer: Snapshot,
     catalogue: Option<MergedCatalogue>,
@@ -42,7 +42,7 @@ pub struct Beside<A, B> {
     generations: Option<[u64; 2]>,
     /// The published names, each with its owner in the first source.
     names: HashMap<String, Owner>,
-    /// Whether the first source has told for every name whether it has an object of that name.
+    /// Whether the first source has answered for every name whether it has an object of that name.
     is_settled: bool,
     generation: u64,
 }
@@ -60,8 +60,8 @@ struct MergedCatalogue {
 /// A source that can leave out objects with names that another source has.
 pub trait Yielding: Source {
     /// Sets the names that this source must not serve: the `taken` names belong to objects of
-    /// another source, and the `unknown` names may belong to such objects. The two sets replace
-    /// those that were set before.
+    /// another source, and the `unknown` names may belong to such objects. The two sets replace the
+    /// sets of the last call.
     fn reserve(&mut self, taken: &HashSet<String>, unknown: &HashSet<String>);
 }
 
@@ -72,7 +72,7 @@ impl Yielding for Broker {
 }
 
 impl<A: Source, B: Yielding> Beside<A, B> {
-    /// One source with the objects of both.
+    /// A source with the objects of both sources.
     pub fn new(first: A, second: B) -> Self {
         let nothing = || Ask::new(ObjectQuery::Indexes(Vec::new()));
         Self {
@@ -116,8 +116,8 @@ impl<A: Source, B: Yielding> Beside<A, B> {
         [now(self.first.catalogue(&ask), mine), now(self.second.catalogue(&ask), theirs)]
     }
 
-    /// Finds out again the owners of the published names, if a generation changed. For a request
-    /// for the catalogue, also if some owners are not known yet. Returns the generation of this
+    /// Finds the owners of the published names again, if a generation changed, and for a request
+    /// for the catalogue also if some owners are not known yet. Returns the generation of this
     /// source.
     fn look(&mut self, is_for_catalogue: bool) -> u64 {
         let now = self.generations();

@@ -13,7 +13,7 @@ pub const BAD_LENGTH: u32 = 24;
 /// `ERROR_MORE_DATA`: the buffer is too small.
 pub const MORE_DATA: u32 = 234;
 
-/// `ERROR_TIMEOUT`: a call that did not return in time and that this crate or Windows gave up.
+/// `ERROR_TIMEOUT`: a call did not return in time, and this crate or Windows gave it up.
 pub const TIMEOUT: u32 = 1460;
 
 /// Another machine was not reached within the timeout of a connection. It is perfhive's own code:

@@ -2,8 +2,8 @@
 //! for again.
 //!
 //! Four things have a state. The code here asks no registry and reads no clock: it gets each event
-//! with its time, and returns what is to be done. Every call of a registry returns or times out, so
-//! the deadline of a caller is not an event here.
+//! with its time, and returns the action that is to be done. Every call of a registry returns or
+//! times out, so the deadline of a caller is not an event here.
 //!
 //! # The whole, for a registry that has a second source ([`Whole`])
 //!
@@ -34,9 +34,9 @@
 //! | resting | a call timed out | hanging | |
 //! | any | a registration changed | answering, no pause | ask for everything again |
 //!
-//! There is no pause after the first hang. After the next it is 5 seconds, and it doubles with each
-//! further hang up to five minutes. After ten minutes without a hang, the next hang counts as the
-//! first.
+//! There is no pause after the first hang. The pause after the next hang is 5 seconds, and it
+//! doubles with each further hang up to five minutes. After ten minutes without a hang, the next
+//! hang counts as the first.
 //!
 //! # A query (`KnownQuery` in `source.rs`)
 //!
@@ -60,10 +60,10 @@
 
 use std::time::{Duration, Instant};
 
-/// How often in a row the first source must fail before a check, and how often in a row it must
-/// deliver missing objects before the first source is used for them again.
+/// The number of failures in a row of the first source before a check, and the number of times in a
+/// row that it must deliver missing objects before it is used for them again.
 const IN_A_ROW: u32 = 2;
-/// The first pause before something that failed is asked for again. It doubles up to
+/// The first pause before a failed part is asked for again. The pause doubles up to
 /// `LONGEST_PAUSE`.
 pub(crate) const FIRST_PAUSE: Duration = Duration::from_secs(5);
 pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(300);
@@ -187,7 +187,7 @@ pub(crate) enum Trial {
     Failed,
 }
 
-/// What the caller has to do after an event.
+/// The action that the caller has to take after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     Nothing,
@@ -276,8 +276,8 @@ impl Whole {
     }
 }
 
-/// What is known about a published name: whether an object of the registry has the same name, and
-/// so owns it.
+/// The owner of a published name, as far as it is known: an object of the registry that has the
+/// same name owns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
     /// The registry has not answered yet whether it has an object with this name.

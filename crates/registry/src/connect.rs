@@ -2,7 +2,7 @@
 //!
 //! `RegConnectRegistryW` returns when the network gives up, which takes up to a minute if, for
 //! example, a firewall drops packets. So a connection is made on a thread of its own, with a
-//! timeout that is separate from those of providers: a machine that is not reached is not a
+//! timeout that is separate from the timeouts of providers: a machine that is not reached is not a
 //! provider that hangs.
 
 use crate::codes::{NOT_FOUND, NOT_REACHED, SUCCESS, is_lost};

@@ -6,8 +6,8 @@ use crate::registry::RegistryPart;
 use perfhive_engine::SourceErrorKind;
 
 impl ReadError {
-    /// What the error means for a reader of counters: the kind of the source's error, and a message
-    /// that says what can be done. `host` is the other machine, or `None` for this machine.
+    /// The meaning of the error for a reader of counters: the kind of the source's error, and a
+    /// message that says what can be done. `host` is the other machine, or `None` for this machine.
     #[must_use]
     pub fn explain(self, host: Option<&str>) -> (SourceErrorKind, String) {
         use SourceErrorKind as Kind;
@@ -43,8 +43,8 @@ impl ReadError {
     }
 }
 
-/// What an error code of Windows means for a reader of counters: the kind of the source's error,
-/// and a message that says what can be done. `host` is the other machine, or `None` for this
+/// The meaning of an error code of Windows for a reader of counters: the kind of the source's
+/// error, and a message that says what can be done. `host` is the other machine, or `None` for this
 /// machine.
 ///
 /// Codes: Windows SDK, `winerror.h`; the calls that return them: the documentation of

@@ -1,4 +1,4 @@
-//! Providers that hang or fail, and when they are asked again.
+//! The providers that hang or fail, and the times at which they are asked again.
 
 use crate::condition::Calls;
 use crate::parts::Failed;
@@ -156,8 +156,8 @@ impl Watch {
         }
     }
 
-    /// Whether the registration of any watched provider has changed or is gone since the watch over
-    /// it began. `false` if the last examination was less than `every` ago.
+    /// Whether the registration of any watched provider has changed or vanished since the watch
+    /// over it began. `false` if the last examination was less than `every` ago.
     pub(crate) fn is_other(&mut self, registry: &mut dyn PerfRegistry) -> bool {
         if self.services.is_empty() || self.looked.elapsed() < self.every {
             return false;

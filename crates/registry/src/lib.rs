@@ -4,8 +4,8 @@
 //! names of keys; the registered providers; and numbers that change with each registration. It is
 //! implemented over Windows' own calls, and a remote protocol can implement it too.
 //! [`RegistrySource`] makes a [`Source`](perfhive_engine::Source) of it: growing buffers, retries,
-//! titles in several languages, a timeout for each call, and reading in parts what fails as a
-//! whole. [`Fallback`] adds a second source for objects that the registry lacks. Deadlines of
+//! titles in several languages, a timeout for each call, and reading a query in parts if it fails
+//! as a whole. [`Fallback`] adds a second source for objects that the registry lacks. Deadlines of
 //! callers are kept by a [`Worker`](perfhive_engine::Worker) around it.
 //!
 //! ```

@@ -1,9 +1,9 @@
 //! Reading a query in parts after it failed as a whole.
 //!
 //! A failing provider makes every query fail that includes it, and `Global` includes all providers.
-//! The registrations tell which indexes belong to which provider. So each provider is asked alone
-//! once. After that the objects that were read are asked for together, and each failing provider is
-//! left out, with a fault that names it. The whole query is tried again from time to time.
+//! The registrations give the provider of each index. So each provider is asked alone once. After
+//! that the objects that were read are asked for together, and each failing provider is left out,
+//! with a fault that names it. The whole query is tried again from time to time.
 
 use crate::codes::is_lost;
 use crate::explain::explain;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How long a query is answered in parts before the whole query is tried again.
+/// The time for which a query is answered in parts before the whole query is tried again.
 pub(crate) const AGAIN: Duration = Duration::from_secs(60);
 /// [`perfhive_engine::NO_OBJECT`] as the name of a value. The answer to it holds no objects.
 pub(crate) const NO_OBJECT_NAME: &str = "2147483632";
@@ -32,7 +32,7 @@ pub(crate) const COSTLY: [u32; 6] = [740, 786, 816, 1408, 1548, 1760];
 
 impl Service {
     /// The fault of a provider that gave no objects. If `all` is set, the provider gave no object
-    /// at all; otherwise none of the objects that were asked for. Windows tells no reason. `host`
+    /// at all; otherwise none of the objects that were asked for. Windows gives no reason. `host`
     /// is the other machine, or `None` for this machine.
     pub(crate) fn gives_nothing(&self, all: bool, host: Option<&str>) -> Fault {
         let Self { name, library, .. } = self;
@@ -343,8 +343,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Reads indexes without an owner. A list that fails is divided in halves, which are read in
-    /// turn; an index that fails alone gets a fault.
+    /// Reads indexes without an owner. A list that fails is divided in halves, and each half is
+    /// read alone; an index that fails alone gets a fault.
     fn halve(&mut self, indexes: &[TitleIndex], source: &str) {
         if self.failures >= FAILURES {
             self.left_out.extend(indexes);

@@ -1,4 +1,5 @@
-//! The trait [`PerfRegistry`]: what reading performance data needs of the registry of a machine.
+//! The trait [`PerfRegistry`]: the access to a machine's registry that reading performance data
+//! needs.
 
 use crate::codes::{NOT_FOUND, SUCCESS, is_lost};
 use crate::service::Service;

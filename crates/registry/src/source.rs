@@ -25,8 +25,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The largest number of queries that are remembered, with the sizes of their answers. A program
-/// makes only a few. When one more comes, all are forgotten.
+/// The most queries that are remembered, with the sizes of their answers. A program makes only a
+/// few. A query beyond this number makes the source forget all others.
 const REMEMBERED: usize = 256;
 
 /// The message of the fault for an object that was in an earlier answer and is missing now. `host`
@@ -42,9 +42,9 @@ fn stays_away(host: Option<&str>) -> String {
 /// A source of the counters of a machine, read through its registry.
 ///
 /// On Windows the key stays open between samples, since closing it unloads the libraries of all
-/// providers. It is closed when the last source of the process is dropped, which waits for that at
-/// most two seconds. Buffers grow by doubling. A query that is repeated allocates nothing and takes
-/// one call of `RegQueryValueExW`.
+/// providers. It is closed when the last source of the process is dropped, which waits at most two
+/// seconds until it is closed. Buffers grow by doubling. A query that is repeated allocates nothing
+/// and takes one call of `RegQueryValueExW`.
 ///
 /// A collection takes as long as its slowest provider, and never ends if a provider hangs, unless
 /// calls [have timeouts](RegistrySource::with_timeouts).
@@ -85,8 +85,8 @@ pub struct RegistrySource {
     /// The timeouts of calls until all objects were asked for once; `None` after that, and for a
     /// source without timeouts.
     timeouts: Option<Timeouts>,
-    /// The faults of missing objects, kept for reuse because they repeat; `silent` keeps those of
-    /// providers without objects.
+    /// The faults of missing objects, kept for reuse because they repeat; `silent` keeps the faults
+    /// of providers without objects.
     missing: HashMap<TitleIndex, Fault>,
     silent: Vec<Fault>,
 }
@@ -110,7 +110,7 @@ impl Timeouts {
     }
 }
 
-/// What is remembered of a query that was made before.
+/// The facts that are remembered of a query that was made before.
 struct KnownQuery {
     name: ValueName,
     size: Size,
@@ -149,9 +149,9 @@ impl RegistrySource {
         }
     }
 
-    /// A source over registries that `make` makes, whose calls have timeouts. After a timeout each
-    /// provider is asked alone, with half of [`Timeouts::call`] as its timeout, and providers that
-    /// hang are left out. A request takes three timeouts at most, one of which may be
+    /// A source over registries that `make` makes, with timeouts for their calls. After a timeout
+    /// each provider is asked alone, with half of [`Timeouts::call`] as its timeout, and providers
+    /// that hang are left out. A request takes three timeouts at most, one of which may be
     /// [`Timeouts::first_of_all`].
     #[must_use]
     pub fn with_timeouts(name: &str, timeouts: Timeouts, make: Make) -> Self {
@@ -207,8 +207,8 @@ impl RegistrySource {
     }
 
     /// Whether the loaded titles lack the name of an object or of one of its counters. The titles
-    /// are the English ones or, without these, those of any loaded language; `false` if none are
-    /// loaded.
+    /// are the English ones or, without these, the titles of any loaded language; `false` if none
+    /// are loaded.
     fn lacks_names(&self, object: PerfObject<'_>) -> bool {
         let english = self.databases.get(&LanguageId::ENGLISH);
         english.or_else(|| self.databases.values().next()).is_some_and(|titles| {

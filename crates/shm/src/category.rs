@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::SystemTime;
 
-/// How long an instance exists: until its removal, or only until its last handle is dropped.
+/// The lifetime of an instance: until its removal, or only until its last handle is dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Lifetime {
@@ -25,7 +25,7 @@ pub enum Lifetime {
     Handles,
 }
 
-/// Builds a [`PublishedCategory`].
+/// A builder of a [`PublishedCategory`].
 #[derive(Clone, Debug)]
 pub struct CategoryBuilder {
     declared: Declared,
@@ -47,8 +47,8 @@ impl CategoryBuilder {
         self
     }
 
-    /// Makes it a category with instances, at most `most` at a time. Memory for all of them is
-    /// taken when it is published.
+    /// Makes the category one with instances, at most `most` at a time. Memory for all of them is
+    /// taken when the category is published.
     #[must_use]
     pub fn instances(mut self, most: usize) -> Self {
         self.declared.instances = Some(most);
@@ -76,15 +76,15 @@ impl CategoryBuilder {
         self
     }
 
-    /// Sets which counter a tool should show first, by the counter's position from 0.
+    /// Sets the counter that a tool should show first, by its position from 0.
     #[must_use]
     pub fn default_counter(mut self, place: u32) -> Self {
         self.declared.default_counter = Some(place);
         self
     }
 
-    /// Publishes in another folder than the usual one. Readers must be told of it, for instance
-    /// through the variable `PERFHIVE_COUNTERS`.
+    /// Publishes in another folder than the usual one. Readers must know the folder, for instance
+    /// by the variable `PERFHIVE_COUNTERS`.
     #[must_use]
     pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
         self.folder = Some(folder.into());
@@ -95,18 +95,18 @@ impl CategoryBuilder {
     /// ended processes from the folder.
     ///
     /// # Errors
-    /// Where the definitions are invalid, or the folder or file cannot be created.
+    /// If the definitions are invalid, or the folder or file cannot be created.
     pub fn publish(self) -> Result<PublishedCategory, PublishError> {
         PublishedCategory::publish(self.declared, self.folder)
     }
 }
 
-/// A category of counters that this process publishes. Clones are handles to the same category,
-/// whose file is removed when the last handle is dropped.
+/// A category of counters that this process publishes. Clones are handles to the same category. Its
+/// file is removed when the last handle is dropped.
 #[derive(Clone, Debug)]
 pub struct PublishedCategory(Arc<Published>);
 
-/// Removes the category's file when dropped.
+/// A category that is published; dropping it removes the category's file.
 #[derive(Debug)]
 struct Published(Arc<Shared>);
 
@@ -225,8 +225,8 @@ impl PublishedCategory {
     /// The instance called `name`. A missing one is created, with [`Lifetime::Process`].
     ///
     /// # Errors
-    /// Where the category has no instances or is full, the name is invalid, or the category belongs
-    /// to the process that this one was forked from.
+    /// If the category has no instances or is full, the name is invalid, or the category belongs to
+    /// the process that this one was forked from.
     pub fn instance(&self, name: &str) -> Result<PublishedInstance, PublishError> {
         self.check_name(name)?;
         self.instance_with(name, Lifetime::Process, None)
@@ -370,7 +370,8 @@ impl Shared {
         self.places.live_at + LIVE + slot * SLOT
     }
 
-    /// Gives a slot that no handle refers to to a new instance.
+    /// Gives a slot, to which no handle refers, to a new instance. `used` is the number of slots
+    /// that were ever used, this slot included.
     fn occupy(&self, slot: usize, name: &str, unique_id: Option<u32>, used: usize) {
         let state = self.slot_state(slot);
         let use_number = state.load(Ordering::Relaxed) & !PHASE;
@@ -396,7 +397,7 @@ impl Shared {
         self.count_change();
     }
 
-    /// Hides an instance from readers.
+    /// Hides the instance of a slot from readers.
     fn vacate(&self, slot: usize) {
         let state = self.slot_state(slot);
         let old = state.load(Ordering::Relaxed);
@@ -406,8 +407,8 @@ impl Shared {
         }
     }
 
-    /// Raises the number of changes of the instances, from which readers see that instances came or
-    /// went. Only called with the table locked.
+    /// Raises the count of changes, by which readers see that instances came or went. Must be
+    /// called with the table locked.
     fn count_change(&self) {
         let generation = self.word(self.places.live_at + live::GENERATION);
         let next = generation.load(Ordering::Relaxed).wrapping_add(1);

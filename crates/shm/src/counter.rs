@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A number in the mapping. The owner of the cell keeps the mapping alive.
+/// A pointer to a number in the mapping. The owner of the cell keeps the mapping alive.
 #[derive(Clone, Copy, Debug)]
 struct Cell(NonNull<AtomicU64>);
 
@@ -107,7 +107,7 @@ impl PublishedCounter {
         ActiveTime { counter: self, start: Instant::now() }
     }
 
-    /// The number that the counter has now.
+    /// The present number of the counter.
     #[must_use]
     pub fn get(&self) -> u64 {
         self.cell.get().load(Ordering::Relaxed)

@@ -23,8 +23,8 @@ pub struct CounterDeclaration {
 }
 
 impl CounterDeclaration {
-    /// A counter without a help text, at the level of detail for everyone, unscaled. It gets a base
-    /// if its type needs one.
+    /// Declares a counter without a help text, at the level of detail for everyone, unscaled. It
+    /// gets a base if its type needs one.
     #[must_use]
     pub fn new(name: &str, counter_type: CounterType) -> Self {
         Self {
@@ -70,7 +70,7 @@ impl CounterDeclaration {
     }
 }
 
-/// How many nanoseconds a tick has in a type with a time as value: 100, or 0 if the ticks are
+/// The number of nanoseconds in a tick of a type with a time as value: 100, or 0 if the ticks are
 /// those of the reader's performance counter. `None` for other types. Programs count all such times
 /// in nanoseconds.
 pub(crate) fn nanoseconds_per_tick(counter_type: CounterType) -> Option<u64> {
@@ -115,7 +115,7 @@ pub(crate) struct Places {
 }
 
 impl Declared {
-    /// Validates the definition and lays the file out.
+    /// Validates the definition and returns the layout of its file.
     pub(crate) fn places(&self) -> Result<Places, PublishError> {
         let bad = PublishError::bad_definition;
         check_text("the name of the category", &self.name)?;
@@ -192,7 +192,7 @@ impl Declared {
         [&*self.name, &*self.help].into_iter().chain(counters)
     }
 
-    /// The bytes of the part of the file that never changes: header, counters, texts.
+    /// Encodes the part of the file that never changes: header, counters, texts.
     pub(crate) fn encode(
         &self,
         places: &Places,
@@ -276,7 +276,8 @@ fn check_text(what: &str, text: &str) -> Result<(), PublishError> {
     Ok(())
 }
 
-/// Whether a counter of this type can be published: it has a number, and a base if it needs one.
+/// Whether a counter of this type with this base can be published: its value is a number, and it
+/// has a base if the type needs one.
 pub(crate) fn is_countable(counter_type: CounterType, base_type: Option<CounterType>) -> bool {
     let has_number = matches!(counter_type.size(), SizeFacet::Dword | SizeFacet::Large)
         && matches!(counter_type.kind(), CounterKind::Number(_) | CounterKind::Counter(_));
@@ -301,7 +302,7 @@ fn check_type(counter: &CounterDeclaration) -> Result<(), PublishError> {
     Err(PublishError::bad_definition(message))
 }
 
-/// The reader relies on this: the cells of a counter with a base fit into the alignment.
+/// The cells of a counter with a base fit into the alignment; the reader relies on it.
 const _: () = assert!(PAIR <= ALIGN);
 
 #[cfg(test)]

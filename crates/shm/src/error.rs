@@ -1,4 +1,4 @@
-//! [`PublishError`]: why counters cannot be published.
+//! [`PublishError`]: the reason why counters cannot be published.
 
 use std::fmt;
 use std::path::Path;
@@ -17,7 +17,8 @@ pub struct PublishError {
 pub enum PublishErrorKind {
     /// The definitions are invalid: a name twice, no counters, text too long.
     BadDefinition,
-    /// A name that the category does not have, or that is invalid for an instance.
+    /// The name is wrong: the category has no such counter or no instances, or the name is invalid
+    /// for an instance.
     BadName,
     /// The declared number of instances is reached.
     Full,

@@ -1,8 +1,8 @@
-//! The layout of a file of counters, version 2: the numbers of the manual's
-//! `shared-memory.md`, which explains them.
+//! The layout of a file of counters, version 2: the numbers of the manual's `shared-memory.md`,
+//! which explains the layout.
 //!
-//! A file holds one category of one process. All numbers are little-endian and
-//! aligned to their size; every area begins at a multiple of 64 bytes:
+//! A file holds one category of one process. All numbers are little-endian and aligned to their
+//! size; every area begins at a multiple of 64 bytes:
 //!
 //! header, counter table, texts | live header, slot table | names | values
 //!
@@ -120,7 +120,7 @@ pub(crate) const FREE: u64 = 0;
 pub(crate) const CHANGING: u64 = 1;
 /// Phase of a slot: an instance uses it.
 pub(crate) const ALIVE: u64 = 2;
-/// The number that each use of a slot adds to the slot's state.
+/// The number that each use of a slot adds to the slot's state: it counts uses above the phase.
 pub(crate) const ONE_USE: u64 = 4;
 
 /// Offsets in the cells of a counter with a base, in the writer's order.

@@ -1,5 +1,5 @@
-//! Counters that a program publishes in shared memory: for any program what .NET offers its
-//! programs.
+//! Counters that a program publishes in shared memory: what .NET offers to its own programs, for
+//! programs in any language.
 //!
 //! A program declares a [`PublishedCategory`] with its counters and counts. Readers see it like any other
 //! object, without asking the program. A change is one relaxed atomic operation in a mapped file.

@@ -1,5 +1,5 @@
-//! The operating system's part: files in memory, their owners, and whether a process is alive. All
-//! code for one system is here.
+//! The part that differs between operating systems: files in memory, their owners, and whether a
+//! process is alive. All code for a single system is here.
 #![allow(unsafe_code, reason = "memory is mapped here")]
 
 #[cfg(target_os = "linux")]
@@ -20,8 +20,8 @@ use std::time::{Duration, SystemTime};
 /// The environment variable that names a folder for published files instead of the usual folders.
 const FOLDER_VARIABLE: &str = "PERFHIVE_COUNTERS";
 
-/// The folder that the environment names; `None` in a program with more rights than its caller,
-/// because the caller chose the environment.
+/// The folder that the environment names; `None` if it names none, and in a program with more
+/// rights than its caller, because the caller chose the environment.
 pub(crate) fn named_folder() -> Option<PathBuf> {
     let folder = std::env::var_os(FOLDER_VARIABLE).filter(|folder| !folder.is_empty())?;
     (!has_more_rights()).then(|| PathBuf::from(folder))
@@ -32,12 +32,12 @@ pub(crate) fn folder_to_publish_in() -> io::Result<PathBuf> {
     named_folder().map_or_else(own_folder, Ok)
 }
 
-/// The owner of a file: identifies one process among all that ever ran.
+/// The identity of the process that published a file, among all processes that ever ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Owner {
     pub(crate) pid: u64,
-    /// When the process started: on Linux clock ticks since the machine's start, on Windows a
-    /// FILETIME.
+    /// The start time of the process: on Linux in clock ticks since the machine's start, on Windows
+    /// as a FILETIME.
     pub(crate) start: u64,
     /// The namespaces that `pid` and `start` belong to; 0 on Windows, which has none.
     pub(crate) pid_namespace: u64,
@@ -45,7 +45,7 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// The owner value of this process.
+    /// The identity of this process.
     pub(crate) fn this() -> Self {
         this_process()
     }
@@ -73,8 +73,8 @@ pub(crate) enum Cleared {
 /// lock it.
 const YOUNG: Duration = Duration::from_secs(60);
 
-/// Removes a file that an ended process of this user published or was about to publish, whatever it
-/// holds.
+/// Removes a file that an ended process of this user published or was about to publish, whatever
+/// the file's contents are. Returns what became of it.
 pub(crate) fn clear_away(path: &Path) -> Cleared {
     let Ok(file) = open(path) else { return Cleared::InUse };
     if !is_plain_file(&file) || is_being_made(&file, path) || !lock_if_free(&file) {
@@ -136,7 +136,7 @@ pub(crate) fn tidy_up(folder: &Path) {
     }
 }
 
-/// What the file system knows of a file.
+/// The facts that the file system has about a file.
 #[cfg(feature = "reader")]
 pub(crate) struct Facts {
     pub(crate) is_file: bool,

@@ -1,66 +1,64 @@
-//! A value and its base, changed by many threads without a lock, and read as
-//! one pair.
+//! A value and its base, changed by many threads without a lock, and read as one pair.
 //!
-//! Two numbers of 64 bits cannot be changed at once everywhere, and a reader from
-//! another process cannot hold writers up. So an update adds to one number that
-//! has both: **tagged = value * 2^20 + base** modulo 2^64. That one addition is
-//! the update. It says the low 20 bits of the base and, these taken away with the
-//! whole base, the low 44 bits of the value. The rest is said by two more numbers,
-//! the **anchors**: a value and a base that the counter had not long ago. What
-//! there is now lies less than 2^20 and 2^44 above them, so that
+//! Not every processor changes two 64-bit numbers at once, and a reader in another process cannot
+//! hold writers up. So an update is one addition to a number that contains both: **tagged = value *
+//! 2^20 + base** modulo 2^64. The low 20 bits of this number are those of the base. The low 44 bits
+//! of the value follow from the tagged number and the whole base. The high bits of both follow from
+//! two more numbers, the **anchors**: a value and a base that the counter had not long ago. The
+//! present base lies less than 2^20 above its anchor, and the present value less than 2^44 above
+//! its own, so that
 //!
 //! * base = its anchor + the low 20 bits of (tagged - its anchor),
 //! * value = its anchor + the low 44 bits of ((tagged - base) / 2^20 - its anchor).
 //!
-//! An update that takes the base past a multiple of 32, or the value past one of 2^29, then looks
-//! at the anchors, and renews those that lie half of that range behind. No anchor ever lies farther
-//! behind than the range:
+//! An update that takes the base past a multiple of 32, or the value past a multiple of 2^29, then
+//! *looks*: it reads the anchors, and renews an anchor that lies half of its range behind. No
+//! anchor ever lies farther behind than its range (2^20 or 2^44):
 //!
-//! * An update is *small* if it adds 1 to 16 to the base and less than 2^29 to the
-//!   value (half a second, in nanoseconds). All others are counted apart, below;
-//!   so what the tagged number counts, and the anchors, only grow.
-//! * A renewal reads anchors, tagged number, and the anchors again until these did not change, so
-//!   that both were the anchors when the number was read and the decoded value and base are right.
-//!   Then it exchanges the value's anchor, and then the base's, for these, unless another renewal
-//!   was first. Anchors only grow, so that the same one never comes back.
+//! * An update is *small* if it adds 1 to 16 to the base and less than 2^29 to the value (half a
+//!   second, in nanoseconds). All others are *large* and counted apart, as described below. So the
+//!   tagged number and the anchors count small updates, and only grow.
+//! * A renewal reads the anchors, the tagged number, and the anchors again until the anchors are
+//!   the same twice. So both were the anchors when the tagged number was read, and the decoded
+//!   value and base are right. Then the renewal exchanges the value's anchor, and then the base's,
+//!   for the decoded value and base, unless another renewal was first. As anchors only grow, an old
+//!   one never comes back.
 //! * An update that looked when an anchor was half of the range behind therefore left a newer
-//!   anchor. Updates that have not looked yet number at most 2^13, one for each thread inside an
-//!   update, and no update passes two multiples at once. So meanwhile less than (2^13 + 2) * 32 <
-//!   2^19 and (2^13 + 2) * 2^29 < 2^43 is added, with the half less than 2^20 and 2^44. An anchor
-//!   is younger than the moment at which the one before was half of the range behind, so that this
-//!   holds for the next one as well.
-//! * An update that finds the base's anchor ahead of its own addition may be wrong about both. But
-//!   then another thread renewed it after it had read the tagged number with that addition, and had
-//!   dealt with the value's anchor before.
+//!   anchor. There are at most 2^13 updates that have not looked yet, one for each thread inside an
+//!   update, and no update passes two multiples at once. So in the meantime less than (2^13 + 2) *
+//!   32 < 2^19 is added to the base and less than (2^13 + 2) * 2^29 < 2^43 to the value; with the
+//!   half of the range this is less than 2^20 and 2^44. A new anchor is younger than the moment at
+//!   which the anchor before was half of the range behind, so that the same holds for the new one.
+//! * An update may find the base's anchor ahead of its own addition, and then be wrong about both
+//!   anchors. But then another thread renewed the base's anchor after it had read a tagged number
+//!   with that addition, and had renewed the value's anchor before, if that was due.
 //!
-//! *Large* updates add to a value and a base of their own, and count themselves in `begun` before
-//! and in `ended` after. A reader adds both up; it reads `ended` before and `begun` after, and if
-//! they are equal no large update was in progress.
+//! *Large* updates add to a value and a base of their own. They are counted in `begun` before the
+//! addition and in `ended` after it. A reader adds the large value and base to the others. It reads
+//! `ended` before and `begun` after; if they are equal, no large update was in progress.
 //!
-//! A small update never waits, even if another writer was killed in the middle. A reader tries
-//! again if an anchor was renewed meanwhile (at most every 2^14 updates), or a large update was
-//! made.
+//! A small update never waits, even if another writer was killed within one. A reader tries again
+//! if an anchor was renewed (at most every 2^14 updates) or a large update made meanwhile.
 //!
 //! # Order
 //!
-//! An update is one relaxed addition. The ordering is done by the look, which is rare: an acquire
-//! fence stands between an addition and its look, and a release fence behind the look. Anchors are
+//! An update is one relaxed addition. The look, which is rare, ensures the order: an acquire fence
+//! stands between an addition and its look, and a release fence behind the look. Anchors are
 //! exchanged with release; anchors and tagged number are read with acquire. Only additions change
-//! the tagged number, so that reading it synchronizes with every addition before (a release
-//! sequence).
+//! the tagged number, so that reading it synchronizes with all earlier ones (a release sequence).
 //!
 //! * A thread that looked and then adds (N) leaves a release fence between the two. A thread that
-//!   reads N or a later number, and anchors after it, finds none older than those that the look
-//!   found or left. That holds for a reader, for a renewal, and for another look, whose own
-//!   addition comes after N and has the acquire fence behind it.
+//!   reads N or a later number, and anchors after it, finds no older anchors than the look found or
+//!   left. This holds for a reader, for a renewal, and for another look: the addition before it
+//!   comes after N and has the acquire fence behind it.
 //! * So all looks of a thread are visible with its later additions; only the look of its last
-//!   addition may not be. These are the "at most 2^13" above: one for each thread, unless something
-//!   else orders them (a join, a lock, a thread that starts another). Threads that ended or have
-//!   not run since do not count on any existing machine: processors do not delay their writes for
-//!   ever, and a thread moves to another processor only behind them.
-//! * A thread that exchanged an anchor had read a tagged number that has reached it. So a thread
-//!   that reads the anchor, and the tagged number after it, finds the number not behind the anchor.
-//!   (The update that looks reads them in the other order; that case is above.)
+//!   addition may not be. These looks are the "at most 2^13" above: one for each thread, unless
+//!   something else orders them (a join, a lock, a thread that starts another). Threads that ended
+//!   or have not run since do not count on any existing machine: processors do not delay their
+//!   writes for ever, and a thread moves to another processor only after its writes.
+//! * A thread that exchanged an anchor had read a tagged number that has reached the new anchor. So
+//!   a thread that reads the anchor, and the tagged number after it, finds the number not behind
+//!   the anchor. (An update that looks reads them in the other order; see the last case above.)
 
 use std::sync::atomic::Ordering::{self, AcqRel, Acquire};
 
@@ -110,13 +108,14 @@ impl Word for std::sync::atomic::AtomicU64 {
 struct Sizes {
     /// The number of bits of the base in the tagged number.
     tag: u32,
-    /// The number of bits of the value in the tagged number; with the bits of the base it is 64.
+    /// The number of bits of the value in the tagged number: 64 less `tag`.
     value: u32,
-    /// A small update adds at most this to the base.
+    /// The largest number that a small update adds to the base.
     small_base: i64,
-    /// A small update adds less than this to the value.
+    /// The limit of what a small update adds to the value, which is always less.
     small_value: i64,
-    /// An update that takes the base, or the value, past a multiple of this looks at the anchors.
+    /// An update looks at the anchors if the base passes a multiple of this number; `look_value` is
+    /// the same for the value.
     look_base: u64,
     look_value: u64,
 }
@@ -141,9 +140,8 @@ const VALUE_BITS: u64 = u64::MAX >> (u64::BITS - SIZES.value);
 /// The distance at which anchors are renewed: half of the range.
 const BASE_BEHIND: u64 = 1 << (TAG - 1);
 const VALUE_BEHIND: u64 = 1 << (SIZES.value - 1);
-/// The bits of the tagged number of which one changes when base or value pass a
-/// multiple. (What the base carries over counts with the value, and is less than 1
-/// for each update.)
+/// The bits of the tagged number of which one changes when base or value pass such a multiple. (The
+/// carry of the base counts with the value, and is less than 1 for each update.)
 const LOOK: u64 = (BASE_BITS & !(SIZES.look_base - 1)) | !((SIZES.look_value << TAG) - 1);
 
 /// The seven numbers of a counter with a base.
@@ -199,7 +197,8 @@ pub(crate) fn settle(before: Before, between: Between, after: After) -> Option<(
     })
 }
 
-/// How far value and base of the tagged number `now` are above the anchors `value` and `base`.
+/// The distances of value and base, as the tagged number `now` has them, above their anchors
+/// `value` and `base`.
 #[inline]
 fn ahead(now: u64, value: u64, base: u64) -> (u64, u64) {
     // Base and value never borrow from each other: neither is below its anchor.
@@ -207,14 +206,14 @@ fn ahead(now: u64, value: u64, base: u64) -> (u64, u64) {
     ((ahead >> TAG) & VALUE_BITS, ahead & BASE_BITS)
 }
 
-/// The number that an update adds to the tagged number.
+/// The number that an update of `value` and `base` adds to the tagged number.
 #[inline]
 fn tagged(value: u64, base: u64) -> u64 {
     (value << TAG).wrapping_add(base)
 }
 
 impl<W: Word> Pair<'_, W> {
-    /// Adds to the value and to the base.
+    /// Adds to the value and to the base, in one update.
     #[inline]
     pub(crate) fn add(&self, value: i64, base: i64) {
         let small_base = (1..=SIZES.small_base).contains(&base);
@@ -231,7 +230,8 @@ impl<W: Word> Pair<'_, W> {
         }
     }
 
-    /// Looks at the anchors after an update that resulted in this tagged number.
+    /// Looks at the anchors after an update that resulted in the tagged number `now`, and renews
+    /// them if one lies too far behind.
     fn look(&self, now: u64) {
         fence(Acquire);
         let (value, base) = ahead(now, self.value.get(Acquire), self.base.get(Acquire));
@@ -241,7 +241,7 @@ impl<W: Word> Pair<'_, W> {
         fence(Ordering::Release);
     }
 
-    /// Replaces anchors that lie too far behind by newer ones.
+    /// Replaces the anchors that lie half of their range behind by newer ones.
     #[cold]
     fn renew(&self) {
         loop {
@@ -285,7 +285,7 @@ impl<W: Word> Pair<'_, W> {
         settle(before, between, after)
     }
 
-    /// The part of a read after the anchors.
+    /// Takes the numbers of a read that follow the anchors.
     fn read_on(&self) -> (Between, After) {
         let between = Between {
             tagged: self.tagged.get(Acquire),
@@ -296,8 +296,8 @@ impl<W: Word> Pair<'_, W> {
         (between, After { value, base, begun: self.begun.get(Ordering::Relaxed) })
     }
 
-    /// Sets the value and the base; `false` if a large update or another call of this function
-    /// prevented it.
+    /// Sets the value and the base; returns `false` if a large update or another call of this
+    /// function prevented it.
     pub(crate) fn try_set(&self, value: u64, base: u64) -> bool {
         let ended = self.ended.get(Acquire);
         let begun = ended.wrapping_add(1);

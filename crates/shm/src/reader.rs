@@ -18,8 +18,8 @@ use std::ops::ControlFlow;
 pub struct FileContents {
     /// The part of the file that never changes: the category and its counters.
     pub definition: FileDefinition,
-    /// The instances; that of a category without instances has no name. An instance whose value and
-    /// base do not fit together is left out.
+    /// The instances; a category without instances has one without a name. An instance is left out
+    /// if a value of it does not belong to the same moment as its base.
     pub instances: Vec<InstanceValues>,
 }
 
@@ -32,14 +32,14 @@ pub struct InstanceValues {
     /// The program's number for the instance; `None` if the program gave none.
     pub unique_id: Option<u32>,
     /// The numbers of the instance's counters, each followed by its base. Times of timers are in
-    /// nanoseconds where the definition says so.
+    /// nanoseconds if the definition says so.
     pub values: Vec<u64>,
 }
 
 /// Decodes the bytes of a whole file, for tools; a broker reads files while they change.
 ///
 /// # Errors
-/// Where the bytes are not a file of version 2 of the layout.
+/// If the bytes are not a file of version 2 of the layout.
 pub fn decode(bytes: &[u8]) -> Result<FileContents, LayoutError> {
     let definition = FileDefinition::parse(bytes, bytes.len() as u64)?;
     let mut contents = contents::Contents::default();

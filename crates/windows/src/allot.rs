@@ -1,4 +1,4 @@
-//! Allots title indexes, and writes the files that Windows' own loader reads.
+//! Allots title indexes, and makes the files that Windows' own loader reads.
 
 use perfhive_engine::ProvidedTitles;
 use perfhive_format::titles::{Title, TitleList};
@@ -38,8 +38,8 @@ pub(crate) fn allot(
     })
 }
 
-/// The titles of `list` together with those of `more`, which are numbered from `first` on. Titles
-/// of `list` that have these indexes are replaced.
+/// The titles of `list` together with the titles of `more`, which get indexes from `first` on.
+/// Titles of `list` that have these indexes are replaced.
 pub(crate) fn added(list: &TitleList, more: &TitleList, first: u32) -> TitleList {
     let moved = more.titles.iter().filter_map(|title| {
         let index = TitleIndex(first.checked_add(title.index.0)?);
@@ -127,7 +127,7 @@ fn offsets(titles: &[ProvidedTitles]) -> BTreeSet<u32> {
     all.map(|title| title.index.0).collect()
 }
 
-/// A text as one line of an `.ini` file.
+/// A text made one line, for an `.ini` file.
 pub(crate) fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -1,4 +1,4 @@
-//! The system's clocks around a measurement.
+//! The system's clocks that a measurement reads before and after a sample.
 
 use crate::ffi;
 use perfhive_engine::measure::SystemClock;

@@ -8,11 +8,11 @@
 //!
 //! Windows' headers document these structures only in part; what was observed is in the file of
 //! each. The buffers are read as bytes, and nothing in them is trusted. Only the call itself needs
-//! Windows ([`SystemInformation`]): all else is tested on any system.
+//! Windows ([`SystemInformation`]): everything else is tested on any system.
 //!
 //! **A field without a true value is left out.** A field that is zero for every process, or a count
-//! since the machine's start that is still zero, is one that this system does not fill: Wine has
-//! many of them. No definition has it then.
+//! since the machine's start that is still zero, counts as a field that this system does not fill:
+//! Wine has many of them. The definitions then lack its counter.
 
 pub(crate) mod information;
 mod layout;

@@ -10,7 +10,7 @@ pub fn at_lower_priority(work: &mut dyn FnMut()) {
     work();
 }
 
-/// Restores the priority of this thread when dropped.
+/// Restores the priority of this thread on drop.
 struct Lowered(i32);
 
 impl Lowered {

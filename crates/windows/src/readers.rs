@@ -1,5 +1,4 @@
-//! Counts the readers of a key that the process has only once, and closes the key after the last
-//! reader.
+//! The readers of a key that the process has only once; the last reader closes the key.
 
 use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,7 +9,7 @@ use std::time::Duration;
 /// every provider.
 const CLOSES: Duration = Duration::from_secs(2);
 
-/// Counts the readers of `HKEY_PERFORMANCE_DATA`. Closing the key unloads the providers of all
+/// The count of readers of `HKEY_PERFORMANCE_DATA`. Closing the key unloads the providers of all
 /// readers, so only the last reader closes it. Close of a provider may hang: it is called on a
 /// thread of its own without any lock held, so that neither leaving nor entering hangs.
 pub(crate) struct Readers {
@@ -40,7 +39,8 @@ impl Readers {
         self.state().readers += 1;
     }
 
-    /// Removes a reader. The last reader closes the key, and waits for that at most [`CLOSES`].
+    /// Removes a reader. The last reader closes the key, and waits at most [`CLOSES`] until it is
+    /// closed.
     pub(crate) fn leave(&'static self) {
         let mut state = self.state();
         state.readers = state.readers.saturating_sub(1);

@@ -27,8 +27,8 @@ const PERFLIB: &str = r"SOFTWARE\Microsoft\Windows NT\CurrentVersion\Perflib";
 /// failed tests, or an administrator does.
 const DISABLED: &str = "Disable Performance Counters";
 
-/// The registry of this machine: `Services\NAME\Performance` for the functions,
-/// and `loadperf` for names and help texts. Writing takes an administrator.
+/// The registry of this machine: `Services\NAME\Performance` for the functions, and `loadperf` for
+/// names and help texts. Only an administrator may write.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct WindowsRegistrar;
@@ -177,8 +177,8 @@ impl Registrar for WindowsRegistrar {
     }
 }
 
-/// The registration that is wanted, with its titles, and the present registration. Tests everything
-/// that can be tested without writing.
+/// Makes the wanted registration with its titles, and reads the present registration. Tests
+/// everything that can be tested without writing.
 fn prepare(
     definition: &ProviderDefinition,
     functions: &Functions,
@@ -365,7 +365,7 @@ fn has_no_rest(name: &str) -> Result<(), RegisterError> {
     Err(RegisterError::new(RegisterErrorKind::Taken, message))
 }
 
-/// Registers a provider; after any failure nothing is left.
+/// Registers a provider. After a failure nothing of the registration is left.
 fn add(
     mut made: Registration,
     offsets: &[u32],

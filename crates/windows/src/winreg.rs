@@ -1,4 +1,4 @@
-//! The registry of this machine and of others, as [`PerfRegistry`].
+//! The registries of this machine and of other machines, as [`PerfRegistry`].
 
 use crate::ffi::{self, Key};
 use crate::readers::Readers;
@@ -16,7 +16,7 @@ use std::time::Duration;
 const SERVICES: &str = r"SYSTEM\CurrentControlSet\Services";
 /// The longest time that a connection to another machine may take.
 const CONNECTION: Duration = Duration::from_secs(10);
-/// The key of title lists.
+/// The key of title lists below `HKEY_LOCAL_MACHINE`.
 const PERFLIB: &str = r"SOFTWARE\Microsoft\Windows NT\CurrentVersion\Perflib";
 
 /// The users of `HKEY_PERFORMANCE_DATA` in this process. The process has the key only once: closing
@@ -50,9 +50,9 @@ pub fn local_with_timeouts(name: &str, timeouts: Timeouts) -> RegistrySource {
     RegistrySource::with_timeouts(name, timeouts, Box::new(|| Box::new(Local::new())))
 }
 
-/// As [`local_with_timeouts`], for [another machine](remote_source). Connecting has its own timeout,
-/// that of a call up to ten seconds: an unreachable machine is reported as unreachable, and no provider
-/// is suspected.
+/// As [`local_with_timeouts`], for [another machine](remote_source). Connecting has a timeout of its
+/// own, which is the timeout of a call but at most ten seconds: an unreachable machine is reported as
+/// unreachable, and no provider is suspected.
 #[must_use]
 pub fn remote_with_timeouts(name: &str, host: &str, timeouts: Timeouts) -> RegistrySource {
     let dialer = dialer(host, timeouts.call.min(CONNECTION));

@@ -1,4 +1,4 @@
-//! The formulas themselves, found from the facets of a type.
+//! The formulas of counter types, found from the facets of a type.
 
 use super::{Clocks, CookError, CookOptions, CookedValue, RawSample};
 use crate::counter_type::{
@@ -388,8 +388,8 @@ impl CounterType {
     }
 }
 
-/// The difference of a base that is a private clock, which `step` calculates. Errors become those
-/// of a clock: [`CookError::NoTimePassed`] instead of [`CookError::ZeroBase`],
+/// The difference of a base that is a private clock, which `step` calculates. Errors become the
+/// errors of a clock: [`CookError::NoTimePassed`] instead of [`CookError::ZeroBase`],
 /// [`CookError::ClockWentBackwards`] instead of [`CookError::WentBackwards`].
 fn clock_step(step: impl Fn() -> Result<f64, CookError>) -> Result<f64, CookError> {
     step().map_err(|error| match error {

@@ -32,7 +32,7 @@ impl DetailLevel {
 pub enum ObjectLayout {
     /// The object never has instances: one counter block.
     NoInstances,
-    /// The object can have instances; it has this many, perhaps none at this moment.
+    /// The object can have instances. The number of its present instances may be 0.
     Instances(u32),
     /// Only the definition of an object that has instances.
     MetadataInstances,
@@ -56,7 +56,7 @@ impl<'a> PerfObject<'a> {
     /// clocks of a block are 0 there.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its offset.
+    /// [`ParseError`] with the first field that is wrong.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
         let length = Self::length(bytes)?;
         Self::parse_in(bytes.get(..length).unwrap_or_default(), &[])
@@ -467,8 +467,8 @@ impl<'a> Instance<'a> {
     }
 
     /// The name of the instance. It is empty for an instance that is identified by its number, and
-    /// if the name lies outside the definition; [`name_fault`](Self::name_fault) reports the
-    /// latter.
+    /// if the name lies outside the definition; [`name_fault`](Self::name_fault) tells the two
+    /// cases apart.
     #[must_use]
     pub fn name(self) -> InstanceName<'a> {
         InstanceName::new(self.name_bytes().unwrap_or_default(), self.code_page)

@@ -49,7 +49,7 @@ pub(super) fn put_name(
     Ok(())
 }
 
-/// Appends UTF-16 units, as many as their iterator is long.
+/// Appends all UTF-16 units of an iterator.
 #[inline]
 fn put_units(buffer: &mut Vec<u8>, units: impl ExactSizeIterator<Item = u16>) {
     let at = buffer.len();

@@ -64,9 +64,9 @@ pub struct CounterSpec {
     pub detail: DetailLevel,
     /// Size of the data in bytes.
     pub size: u32,
-    /// The offset of the data, in bytes from the start of the counter block. `None` puts the data
-    /// behind that of all counters before, at a multiple of 8 for data of 8 bytes and more, and at
-    /// a multiple of 4 otherwise.
+    /// The offset of the data, in bytes from the start of the counter block. With `None` the data
+    /// lies behind the data of all counters before, at a multiple of 8 if it has 8 bytes or more,
+    /// and at a multiple of 4 otherwise.
     pub offset: Option<u32>,
 }
 
@@ -222,7 +222,8 @@ impl ObjectTemplate {
         TitleIndex(crate::bytes::u32_at(&self.definition, 12))
     }
 
-    /// Number of counters, bases included. Each instance takes that many values.
+    /// The number of counters, bases included, which is the number of values that each instance
+    /// takes.
     #[must_use]
     pub fn counter_count(&self) -> usize {
         self.slots.len()

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Why a definition file cannot be used: the message, the file and the line.
+/// An error or a warning about a definition file: the message, the file and the line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DefinitionError {
     file: PathBuf,
@@ -53,8 +53,8 @@ impl std::error::Error for DefinitionError {}
 pub struct WithWarnings<T> {
     /// The result of reading.
     pub value: T,
-    /// The warnings, those of the symbol file first. After 100 warnings about one file, a last one
-    /// says how many more there are.
+    /// The warnings, those of the symbol file first. After 100 warnings about one file, a last
+    /// warning gives the number of further ones.
     pub warnings: Vec<DefinitionError>,
 }
 

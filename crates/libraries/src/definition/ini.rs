@@ -1,11 +1,10 @@
 //! `.ini` files as `lodctr` takes them, with their symbol files.
 //!
-//! Layout: `lodctr` in Windows' documentation ("Adding Counter Names and
-//! Descriptions to the Registry"): `[info]` with `drivername` and `symbolfile`,
-//! `[languages]`, `[objects]`, and `[text]` with `SYMBOL_LLL_NAME` and
-//! `SYMBOL_LLL_HELP`. Read as Windows' profile functions read: names without
-//! regard to case, blanks around names and values dropped, quotation marks
-//! around a value too, lines without `=` ignored.
+//! Layout: `lodctr` in Windows' documentation ("Adding Counter Names and Descriptions to the
+//! Registry"): `[info]` with `drivername` and `symbolfile`, `[languages]`, `[objects]`, and
+//! `[text]` with `SYMBOL_LLL_NAME` and `SYMBOL_LLL_HELP`. The file is read as Windows' profile
+//! functions read it: names without regard to case, without blanks around names and values and
+//! without quotation marks around a value. Lines without `=` are ignored.
 
 use super::error::{DefinitionError, Warnings, WithWarnings};
 use super::symbols::Symbols;
@@ -244,7 +243,7 @@ struct Made<'a> {
     symbols: Symbols,
     names: BTreeMap<LanguageId, BTreeMap<u32, (u32, String)>>,
     help: BTreeMap<LanguageId, BTreeMap<u32, (u32, String)>>,
-    /// The symbol at each offset.
+    /// The symbol that has each offset.
     symbol_at: BTreeMap<u32, String>,
     foreign: BTreeSet<LanguageId>,
 }
@@ -372,8 +371,8 @@ impl<'a> Made<'a> {
         Ok(objects)
     }
 
-    /// Adds warnings about what the provider's author may have forgotten: `[objects]`, the offset
-    /// 0, help texts.
+    /// Adds warnings about parts that the provider's author may have forgotten: `[objects]`, the
+    /// offset 0, help texts.
     fn remarks(&self, objects: &BTreeSet<u32>, listed: bool, warnings: &mut Warnings<'_>) {
         if objects.is_empty() {
             let what = if listed { "[objects] is empty" } else { "there is no section [objects]" };

@@ -1,10 +1,9 @@
 //! Manifests (`.man`): counter sets and counters of version 2.
 //!
-//! Elements and attributes: the performance counters schema in Windows'
-//! documentation (`counters`, `provider`, `counterSet`, `structs`, `counter`,
-//! `counterAttributes`), and of the instrumentation manifest the
-//! `localization`, whose strings replace `$(string.ID)`. Events and everything else are
-//! ignored.
+//! Elements and attributes: the performance counters schema in Windows' documentation (`counters`,
+//! `provider`, `counterSet`, `structs`, `counter`, `counterAttributes`), and of the instrumentation
+//! manifest the `localization`, with the strings that replace `$(string.ID)`. Events and everything
+//! else are ignored.
 
 use super::error::{DefinitionError, Warnings, WithWarnings};
 use super::ini::MAX_OFFSET;
@@ -182,7 +181,7 @@ struct Reader<'a> {
     document: &'a Document<'a>,
     strings: Strings<'a>,
     warnings: Warnings<'a>,
-    /// How many more bytes of texts are allowed.
+    /// The number of bytes of texts that may still be added.
     room: usize,
 }
 

@@ -1,5 +1,4 @@
-//! The symbol file of a definition: a C header whose `#define`s give the
-//! offsets of the names.
+//! The symbol file of a definition: a C header with `#define`s that give the offsets of the names.
 
 use super::error::{DefinitionError, Warnings};
 use std::collections::HashMap;
@@ -8,7 +7,7 @@ use std::path::Path;
 /// The longest value that is read as a number, in bytes.
 const MAX_VALUE: usize = 200;
 
-/// A `#define` with a number.
+/// A symbol that the header defines as a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Symbol {
     pub(super) value: u32,
@@ -28,13 +27,13 @@ impl Symbols {
         self.known.get(name).copied()
     }
 
-    /// Why a defined symbol has no number: the line of its definition, and the reason. `None` for
+    /// The reason why a defined symbol has no number, with the line of its definition; `None` for
     /// any other symbol.
     pub(super) fn unclear(&self, name: &str) -> Option<(u32, &str)> {
         self.unclear.get(name).map(|(line, why)| (*line, why.as_str()))
     }
 
-    /// Reads a header.
+    /// Parses the text of a header; returns the symbols and warnings. `file` is for messages.
     pub(super) fn parse(file: &Path, text: &str) -> (Self, Vec<DefinitionError>) {
         let mut warnings = Warnings::new(file);
         let mut symbols = Self::default();

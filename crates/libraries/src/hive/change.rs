@@ -1,14 +1,12 @@
 //! Registering and unregistering a provider.
 //!
-//! **Allotting** follows document and practice of Windows: names get the even
-//! numbers behind Last Counter, help texts the odd ones behind them, and Last
-//! Counter and Last Help move on. **Unregistering** lowers Last Counter and Last
-//! Help where the provider was the last, as `unlodctr` does. It never moves other
-//! providers, because running programs know their indexes.
+//! **Allotting** follows Windows' documentation and practice: names get the even numbers behind
+//! Last Counter, help texts the odd numbers after these, and Last Counter and Last Help rise.
+//! **Unregistering** lowers Last Counter and Last Help if the provider was the last, as `unlodctr`
+//! does. Unregistering never moves other providers, because running programs know their indexes.
 //!
-//! Removed indexes are not allotted again as long as there are unused ones: a running
-//! reader that still knows the old provider would take values of the new provider for those
-//! of the old one.
+//! Removed indexes are not allotted again as long as there are unused ones: a running reader that
+//! still knows the old provider would take values of the new provider for values of the old one.
 
 use super::{Hive, MAX_HIVE, MAX_SERVICES, MAX_TEXT, OWN_INDEXES, Service, Titles, bad_name, span};
 use perfhive_contract::{
@@ -92,7 +90,7 @@ impl Hive {
     /// [`perfhive_contract::Registrar::unregister`].
     ///
     /// # Errors
-    /// [`RegisterError`] where no such provider is registered.
+    /// [`RegisterError`] if no such provider is registered.
     pub fn unregister(&mut self, name: &str) -> Result<Registration, RegisterError> {
         self.remove(name).ok_or_else(|| {
             let known: Vec<&str> = self.services().map(|one| one.name.as_str()).collect();

@@ -1,10 +1,10 @@
-//! What is known of a provider beyond one reader: its failures, pauses and quarantine, what it
-//! offers and how long its collections took. All programs of a user share the account through
-//! a file.
+//! The account of a provider, which outlives a reader: failures, pauses and quarantine, the objects
+//! that the provider offers, and the times of its collections. All programs of a user share the
+//! account through a file.
 //!
-//! Every failure is written at once: lock the file, read it, change it, replace it.
-//! Collections are counted in memory and added every few seconds. Where the file cannot be
-//! kept or locked, a program goes on with its own account in memory.
+//! Every failure is written at once: the file is locked, read, changed and replaced. Collections
+//! are counted in memory and added every few seconds. If the file cannot be kept or locked, a
+//! program goes on with its own account in memory.
 
 mod file;
 mod record;
@@ -22,19 +22,20 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime};
 
-/// How many failures in a row, or timeouts in a row, put a provider into quarantine: as many as in
-/// a broker by default.
+/// The number of failures in a row, or of timeouts in a row, that puts a provider into quarantine:
+/// as many as in a broker by default.
 const QUARANTINE_AFTER: u32 = 5;
 /// The divisor of the usual patience for a provider for which a reader has waited in vain.
 const PROBATION: u32 = 4;
-/// The longest recent time shrinks by one part in this many with each call.
+/// The divisor by which the longest recent time fades: each call shrinks it by the time divided by
+/// this number.
 const FADES: u32 = 64;
-/// How often the tally of collections is written.
+/// The period in which the tally of collections is written.
 const WRITE_EVERY: Duration = Duration::from_secs(5);
-/// How long noting a failure waits for other programs that hold the lock.
+/// The longest time that noting a failure waits for other programs that hold the lock.
 const LOCK_PATIENCE: Duration = Duration::from_millis(100);
 
-/// What identifies a library's file: device, inode, seconds and nanoseconds of the last change,
+/// The identity of a library's file: device, inode, seconds and nanoseconds of the last change,
 /// size.
 pub(crate) type LibraryStamp = (u64, u64, i64, i64, u64);
 
@@ -46,22 +47,22 @@ pub(crate) struct Account {
 }
 
 struct Inner {
-    /// The file of the account; `None` where the account is kept in memory alone.
+    /// The file of the account; `None` if the account is kept in memory alone.
     file: Option<AccountFile>,
     /// The record as last read from the file or written to it, with the changes since then.
     record: Record,
     /// The collections that the file does not count yet.
     unwritten: CollectionTally,
-    /// The fingerprint of another library or registration, whose account in the file may be
-    /// replaced. `None` if the file has no such account.
+    /// The fingerprint of another library or registration that the account in the file is about, so
+    /// that this account may be replaced. `None` if the file has no such account.
     replaces: Option<u64>,
     stamp: Option<FileStamp>,
     written: Instant,
 }
 
 impl Account {
-    /// The account of a provider: that in the file if it is about the same registration, library
-    /// and test level, and a new one otherwise.
+    /// The account of a provider: the account in the file if it is about the same registration,
+    /// library and test level, and a new one otherwise.
     pub(crate) fn open(
         options: &HostOptions,
         registration: &Registration,
@@ -121,8 +122,8 @@ impl Account {
         status
     }
 
-    /// Why the library is not asked what it offers: the state and the reason; `None` if it may
-    /// be asked.
+    /// The state and the reason for which the library is not asked for its objects; `None` if it
+    /// may be asked.
     pub(crate) fn refusal(&self) -> Option<(ProviderState, String)> {
         let inner = lock(&self.inner);
         let record = &inner.record;
@@ -147,7 +148,7 @@ impl Account {
         (inner.record.in_a_row, inner.record.fault.clone().unwrap_or_default())
     }
 
-    /// How long a reader without a deadline waits for the provider. This is twice the provider's
+    /// The time that a reader without a deadline waits for the provider: twice the provider's
     /// longest recent time (limited to five minutes), but at least `usual`. After a wait in vain it
     /// is at least a quarter of `usual`.
     pub(crate) fn patience(&self, usual: Duration) -> Duration {
@@ -198,7 +199,8 @@ impl Account {
         }
     }
 
-    /// Notes whether the library said what it offers: `failure` is the reason why it did not.
+    /// Notes the objects that the library gave when asked for them, or the reason why it gave none
+    /// (`failure`).
     pub(crate) fn discovered(&self, failure: Option<&str>, known: &KnownObjects) {
         self.change(LOCK_PATIENCE, |record| match failure {
             Some(message) => {
@@ -220,8 +222,8 @@ impl Account {
         });
     }
 
-    /// Notes that a reader waited in vain, and for what, so that the next program knows it
-    /// even if this one ends soon. Returns whether the quarantine begins with it.
+    /// Notes that a reader waited in vain, with the reason, so that the next program knows it even
+    /// if this program ends soon. Returns whether the quarantine begins with it.
     pub(crate) fn late(&self, why: &str) -> bool {
         let mut inner = lock(&self.inner);
         let was_quarantined = inner.record.quarantined;
@@ -280,7 +282,7 @@ impl Drop for Account {
 }
 
 impl Inner {
-    /// Changes the record in memory and, where the lock is free in time, in the file, and
+    /// Changes the record in memory and, if the lock is free within `patience`, in the file, and
     /// adds the tally there.
     fn change(&mut self, name: &str, patience: Duration, change: impl Fn(&mut Record)) {
         change(&mut self.record);
@@ -326,8 +328,8 @@ fn now() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The fingerprint of a library and its registration. Where it differs, the account begins
-/// anew.
+/// The fingerprint of a library and its registration. If it differs from the file's, the account
+/// begins anew.
 fn fingerprint(of: &Registration, library: Option<LibraryStamp>, level: TestLevel) -> u64 {
     // A provider that is disabled or enabled keeps its account.
     let mut of = of.clone();
@@ -336,8 +338,8 @@ fn fingerprint(of: &Registration, library: Option<LibraryStamp>, level: TestLeve
     hash(text.as_bytes())
 }
 
-/// The text of an account's file as it would be written again; `None` where the bytes are
-/// no account. For tools that look at these files.
+/// The text of an account's file as it would be written again; `None` if the bytes are not an
+/// account. For tools that examine these files.
 #[must_use]
 pub fn account_text(bytes: &[u8]) -> Option<String> {
     Record::parse(bytes).map(|record| record.to_text())
@@ -347,7 +349,7 @@ pub fn account_text(bytes: &[u8]) -> Option<String> {
 /// registration changed. Returns whether there was an account.
 ///
 /// # Errors
-/// Where the account cannot be removed.
+/// If the account cannot be removed.
 pub fn forget(folder: &Path, provider: &str) -> io::Result<bool> {
     let removed = AccountFile::present(folder, provider).and_then(|file| file.remove());
     match removed {
@@ -357,11 +359,11 @@ pub fn forget(folder: &Path, provider: &str) -> io::Result<bool> {
     }
 }
 
-/// Ends the quarantine of a provider for all programs that share the accounts in `folder`;
-/// running ones notice within seconds. Returns whether there is an account.
+/// Ends the quarantine of a provider for all programs that share the accounts in `folder`; running
+/// programs notice within seconds. Returns whether there is an account.
 ///
 /// # Errors
-/// Where the account cannot be written.
+/// If the account cannot be written.
 pub fn enable(folder: &Path, provider: &str) -> io::Result<bool> {
     let file = match AccountFile::present(folder, provider) {
         Ok(file) => file,

@@ -31,7 +31,7 @@ pub(crate) struct Area {
     whole: *mut c_void,
     length: usize,
     room: usize,
-    /// How many bytes from the start of the buffer may have been written.
+    /// The number of bytes from the start of the buffer that may have been written.
     used: usize,
 }
 
@@ -73,8 +73,8 @@ impl Area {
         unsafe { self.whole.cast::<u8>().add(FENCE + front(self.room) + GUARD) }
     }
 
-    /// Clears the buffer and paints its guards. Without that, bytes that a provider skips
-    /// would still hold its answer to an earlier request.
+    /// Clears the buffer and fills its guards with the pattern. Otherwise bytes that a provider
+    /// skips would still hold its answer to an earlier request.
     pub(crate) fn renew(&mut self) {
         // SAFETY: the guards and the buffer are mapped, one behind the other,
         // and may be written. A thread that the library left behind may write
@@ -89,7 +89,7 @@ impl Area {
         }
     }
 
-    /// Notes how far a provider moved its pointer, in bytes.
+    /// Notes the distance in bytes by which a provider moved its pointer.
     pub(crate) fn note_used(&mut self, moved: isize) {
         // A short buffer is always cleared as a whole.
         let claimed = usize::try_from(moved).unwrap_or(self.room);

@@ -1,6 +1,6 @@
 //! The test of a library against the contract, for its author.
 //!
-//! The library is loaded into a host process and asked everything that a reader may ask, at
+//! The library is loaded into a host process and gets every request that a reader may make, at
 //! every level of the tests, with buffers that are too small, that fit and that are large.
 
 mod conduct;
@@ -22,7 +22,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How serious a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// The library does as it should.
@@ -43,15 +43,15 @@ impl fmt::Display for Severity {
     }
 }
 
-/// One thing that the library does right or wrong.
+/// One fact about the library that is right or wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// How serious the finding is.
+    /// The severity of the finding.
     pub severity: Severity,
-    /// What was asked: a value string, or a function's name.
+    /// The request that the finding is about: a value string, or a function's name.
     pub asked: String,
-    /// What the library did and, where that is wrong, the way out.
+    /// A text that says what the library did and, if that is wrong, the way out.
     pub message: String,
 }
 
@@ -63,8 +63,8 @@ pub struct Verdict {
     pub findings: Vec<Finding>,
     /// The objects that the library has.
     pub objects: Vec<ObjectDescription>,
-    /// How long the slowest collection of everything that is not costly took; the first
-    /// collection, which loads, does not count.
+    /// The time of the slowest collection of everything that is not costly. The first collection,
+    /// which loads, does not count.
     pub slowest: Duration,
     /// The number of bytes of a collection of everything that is not costly.
     pub bytes: usize,
@@ -83,10 +83,10 @@ const LEVELS: [(TestLevel, u32); 3] =
 const NOTHING: RawClaim = RawClaim { moved: 0, bytes: 0, objects: 0 };
 /// Requests that a library must not answer with objects: their objects exist in no library.
 const NOT_ITS: [&str; 4] = ["Foreign", "Foreign NO-SUCH-MACHINE", "4294967294", "no such request"];
-/// How many more times `Global` is collected after the first.
+/// The number of times that `Global` is collected after the first time.
 const TIMES: u32 = 5;
 
-/// The content of another machine's block, or what is wrong with it.
+/// A text about another machine's block: its content, or what is wrong with it.
 fn summary(block: &[u8]) -> String {
     match DataBlock::parse(block) {
         Ok(block) => {
@@ -256,7 +256,7 @@ impl Check {
         }
     }
 
-    /// Tests an answer at every level; what is wrong becomes a finding. Returns the bytes of its
+    /// Tests an answer at every level; each fault becomes a finding. Returns the bytes of its
     /// objects, `None` if they do not pass the tests that readers make.
     fn test(&mut self, value: &str, answer: &CheckedCall) -> Option<Vec<u8>> {
         answer.reports.iter().for_each(|text| self.warn(value, format!("it reports: {text}")));

@@ -1,4 +1,4 @@
-//! The objects of a library, learned from what it delivered.
+//! The objects of a library, known from the blocks that it delivered.
 
 use perfhive_engine::{Cost, ObjectDescription};
 use perfhive_format::{CounterSpec, ObjectSpec, PerfObject, TitleIndex};
@@ -16,7 +16,7 @@ pub(crate) struct KnownObjects {
     objects: Vec<KnownObject>,
 }
 
-/// What is new about an object.
+/// The news about an object that a library delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum News {
     /// The object is delivered for the first time.

@@ -14,7 +14,7 @@ const LEVELS: [TestLevel; 3] = [TestLevel::All, TestLevel::Basic, TestLevel::Non
 /// writes objects that pass into a block. Returns whether the packet was an answer.
 ///
 /// # Panics
-/// Where the reader would believe something wrong.
+/// If the reader would accept a wrong answer.
 pub fn answer(packet: &[u8], memory: &[u8]) -> bool {
     let packet = packet.get(..LONGEST).unwrap_or(packet);
     // A library that found the socket might send requests back.

@@ -1,5 +1,5 @@
-//! A library in its host process, from the reader's side: the process is started, called
-//! with deadlines, ended and started again.
+//! A library in its host process, as the reader drives it: the process is started, called with
+//! deadlines, ended and started again.
 
 mod conduct;
 
@@ -18,11 +18,11 @@ const LONGEST_AFTER_CRASH: Duration = Duration::from_secs(60);
 /// The number of collections without a failure after which the pauses begin anew.
 const CALM: u32 = 10;
 
-/// How long a reader waits for a call. The function's own timeout also limits each of the two
+/// The time that a reader waits for a call. The function's own timeout also limits each of the two
 /// times.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Patience {
-    /// The reader's deadline. `None` for a reader without one.
+    /// The reader's deadline; `None` for a reader without one.
     pub(crate) deadline: Option<Instant>,
     /// The time after the beginning of a call from which the call is overdue: a reader without a
     /// deadline stops waiting then, and no reader waits for that call once more. `None` for the
@@ -43,11 +43,11 @@ pub(crate) struct Call {
     /// The buffer that the library wrote, copied into this process' own memory; to be
     /// [given back](HostedLibrary::give_back).
     pub(crate) buffer: GuardedBuffer,
-    /// How long the call of the function took.
+    /// The time that the call of the function took.
     pub(crate) took: Duration,
 }
 
-/// Why a call has no result.
+/// The reason why a call has no result.
 #[derive(Debug)]
 pub(crate) enum CallFault {
     /// The library failed; the text says why.
@@ -84,8 +84,8 @@ pub(crate) struct HostedLibrary {
     registration: Arc<Registration>,
     command: HostCommand,
     memory_limit: u64,
-    /// The pause after the second crash in a row, since the first has none; `hang_pause` is that
-    /// after the first hang.
+    /// The pause after the second crash in a row, since the first has none; `hang_pause` is the
+    /// pause after the first hang.
     crash_pause: Duration,
     hang_pause: Duration,
     process: Option<HostProcess>,
@@ -96,7 +96,7 @@ pub(crate) struct HostedLibrary {
     begun: Option<BegunCall>,
     early: Option<CallFault>,
     note: Option<String>,
-    /// How long the last call of Collect took, or has taken so far.
+    /// The time that the last call of Collect took, or has taken so far.
     took: Duration,
     next_id: u32,
     /// The number of failures since the last calm; `good` is the number of collections
@@ -137,7 +137,7 @@ enum Function {
 }
 
 impl HostedLibrary {
-    /// A library whose process is started with the first call.
+    /// A library that has no process yet; the first call starts it.
     pub(crate) fn new(
         registration: Arc<Registration>,
         command: HostCommand,
@@ -164,8 +164,8 @@ impl HostedLibrary {
         }
     }
 
-    /// The same library, which counts failures in a row that other readers met, and waits
-    /// for the rest of the pause that is due for them.
+    /// The same library, which counts failures in a row that other readers met, and waits for the
+    /// rest of the pause that follows them.
     pub(crate) fn after(mut self, failures: (u32, String), left: Option<Duration>) -> Self {
         (self.failures, self.last_failure) = failures;
         self.not_before = left.map(|left| Instant::now() + left);
@@ -178,7 +178,7 @@ impl HostedLibrary {
         (!left.is_zero()).then_some(left)
     }
 
-    /// How long the last call of Collect took.
+    /// The time that the last call of Collect took.
     pub(crate) fn took(&self) -> Duration {
         self.took
     }
@@ -431,8 +431,8 @@ impl HostedLibrary {
         }
     }
 
-    /// Copies what the provider wrote, and the guards, out of the shared memory. The copy
-    /// is tested afterwards; the library cannot change it any more.
+    /// Copies the bytes that the provider wrote, and the guards, out of the shared memory. The copy
+    /// is tested afterwards, when the library can no longer change it.
     fn read(&mut self, room: usize, claim: &RawClaim) -> Result<(), CallFault> {
         let buffer = self.buffer.get_or_insert_with(|| GuardedBuffer::new(room));
         if buffer.len() != room {

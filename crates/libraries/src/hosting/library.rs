@@ -38,7 +38,7 @@ pub(crate) struct LoadedLibrary {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Returned {
     pub(crate) code: u32,
-    /// How far Collect moved the pointer, in bytes.
+    /// The distance in bytes by which Collect moved the pointer.
     pub(crate) moved: isize,
     pub(crate) bytes: u32,
     pub(crate) objects: u32,
@@ -48,7 +48,7 @@ impl LoadedLibrary {
     /// Loads a library and finds its functions.
     ///
     /// # Errors
-    /// Why it cannot be loaded, in words.
+    /// A text that says why the library cannot be loaded.
     ///
     /// # Safety
     /// The library follows the contract, also in code that runs while it is loaded, or this
@@ -198,7 +198,8 @@ unsafe fn function<F: Copy>(library: &Library, path: &Path, name: &str) -> Resul
 /// The reports that a library made outside of calls.
 type StrayReports = Mutex<Vec<String>>;
 
-/// Adds a report to the messages, unless there are already as many as an answer can hold.
+/// Adds a report to the messages, unless there are already
+/// [`MESSAGES`](crate::hosting::wire::MESSAGES) messages.
 fn keep(messages: &mut Vec<String>, text: &[u8]) {
     if messages.len() < crate::hosting::wire::MESSAGES {
         messages.push(crate::hosting::wire::cut(&String::from_utf8_lossy(text)).to_string());

@@ -22,7 +22,7 @@ pub struct HostCommand {
 }
 
 impl HostCommand {
-    /// A program without arguments.
+    /// A host program without arguments.
     #[must_use]
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self { program: program.into(), arguments: Vec::new() }
@@ -32,7 +32,7 @@ impl HostCommand {
     /// `host`.
     ///
     /// # Errors
-    /// Where the system does not know the program's file.
+    /// If the system does not know the program's file.
     pub fn this_program(argument: &str) -> io::Result<Self> {
         let program = if cfg!(target_os = "linux") {
             // This very file, even if another one has taken its path since.
@@ -44,7 +44,7 @@ impl HostCommand {
     }
 
     /// The installed host: the absolute path in `PERFHIVE_HOST` when perfhive was built, or else
-    /// `/usr/bin/perfhive` or `/usr/local/bin/perfhive`. `None` where no such file exists. The
+    /// `/usr/bin/perfhive` or `/usr/local/bin/perfhive`. `None` if no such file exists. The
     /// environment and the folder of the running program do not count: other users may choose them.
     #[must_use]
     pub fn installed() -> Option<Self> {
@@ -71,22 +71,21 @@ pub struct HostOptions {
     pub host: Option<HostCommand>,
     /// The default address space that a host process may have, in bytes.
     pub memory_limit: u64,
-    /// How long a reader without a deadline waits for libraries. Objects of a library that is
-    /// asked for the first time, and takes longer, appear later. A library that took longer
-    /// to collect recently gets twice its longest time. After a wait in vain a library gets a
-    /// quarter of the patience until it comes back.
+    /// The time that a reader without a deadline waits for libraries. Objects of a library that is
+    /// asked for the first time, and takes longer, appear later. A library that recently took
+    /// longer to collect gets twice its longest time. After a wait in vain a library gets a quarter
+    /// of the patience until one of its calls returns.
     pub patience: Duration,
-    /// How often the roster looks for replaced libraries, and describes anew the libraries with
-    /// objects that keep changing.
+    /// The period in which the roster looks for replaced libraries, and describes anew the
+    /// libraries with objects that keep changing.
     pub look_every: Duration,
     /// The pause before a host process is started again after its second crash; the pause doubles
     /// with each further crash, up to a minute. The first restart does not wait. A library that
-    /// hangs or does not say what it offers is not called for five times as long, up to five
-    /// minutes.
+    /// hangs or does not give its objects is not called for five times as long, up to five minutes.
     pub pause: Duration,
     /// The folder of accounts, which is made if need be: each provider's statistics, objects, and
     /// pause. All programs of a user that use the folder share these. With `None`, or a folder that
-    /// others may write, each program has only its own experience.
+    /// others may write, each program has an account of its own in memory.
     pub accounts: Option<PathBuf>,
     /// The log for failures; the system's log by default.
     pub log: LogSink,
@@ -104,7 +103,7 @@ impl HostOptions {
     /// The default pause: one second, less than the time between samples of most readers.
     pub const PAUSE: Duration = Duration::from_secs(1);
 
-    /// The pause after the first time that a library hung or did not say what it offers.
+    /// The pause after the first time that a library hung or did not give its objects.
     pub(crate) fn first_pause(&self) -> Duration {
         self.pause.saturating_mul(5)
     }

@@ -1,9 +1,8 @@
-//! How long a library is not called after a failure.
+//! The pauses in which a library is not called after failures.
 
 use std::time::Duration;
 
-/// The longest pause before a library that hung, or does not say what it offers, is called
-/// again.
+/// The longest pause before a library that hung, or did not give its objects, is called again.
 pub(crate) const LONGEST: Duration = Duration::from_secs(300);
 
 /// The pause after `failures` failures in a row: `first`, doubled with each further

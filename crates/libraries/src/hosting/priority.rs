@@ -1,6 +1,6 @@
 //! The lower priority of threads that collect costly objects.
 
-/// How much the nice value of a thread that collects costly objects is raised.
+/// The number by which the nice value of a thread that collects costly objects is raised.
 #[cfg(target_os = "linux")]
 const LOWERED: i32 = 10;
 /// The nice value of the lowest priority.

@@ -1,4 +1,4 @@
-//! A host process, from its reader's side.
+//! A host process, as its reader drives it.
 
 use crate::hosting::area::{front, rear};
 use crate::hosting::options::{HostCommand, THIS_PROGRAM};
@@ -23,7 +23,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a supervisor may take to end all processes below it, and itself.
+/// The longest time that a supervisor may take to end all processes below it, and itself.
 const TERM_PATIENCE: Duration = Duration::from_secs(10);
 
 /// A host process with its socket and shared memory. Dropping it ends the process.
@@ -38,10 +38,10 @@ pub(crate) struct HostProcess {
     packet: Vec<u8>,
 }
 
-/// Why a host process did not answer.
+/// The reason why a host process did not answer.
 #[derive(Debug)]
 pub(crate) enum HostSilence {
-    /// The deadline passed.
+    /// The deadline passed without an answer.
     Late,
     /// The process has ended; the text says how.
     Gone(String),
@@ -133,8 +133,8 @@ impl HostProcess {
     }
 
     /// Makes the process close the library and end by itself within half a second. The caller waits
-    /// for a few milliseconds of that, which is enough for most libraries; a thread waits for the
-    /// rest.
+    /// only a few milliseconds, which is enough for most libraries; a thread waits for the
+    /// remaining time.
     pub(crate) fn close(mut self) {
         const AT_ONCE: Duration = Duration::from_millis(5);
         const MOMENT: Duration = Duration::from_millis(500);

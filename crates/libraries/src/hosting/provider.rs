@@ -1,4 +1,4 @@
-//! A registered library as a provider.
+//! The provider of a registered library.
 
 use crate::hosting::session::ExtensionSession;
 use crate::hosting::state::LibraryState;
@@ -10,14 +10,14 @@ use perfhive_format::TitleIndex;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// A registered library as a provider, with what is known of its objects.
+/// The provider of a registered library, with the objects that are known of it.
 pub(crate) struct ExtensionProvider {
     pub(crate) state: Arc<LibraryState>,
     pub(crate) objects: Vec<ObjectDescription>,
     pub(crate) titles: Vec<ProvidedTitles>,
     pub(crate) refusal: Option<(ProviderState, String)>,
-    /// Whether the library works, so that it is asked for other machines although it may
-    /// have no objects of this one.
+    /// Whether the library answers. If so, it is asked for other machines even if it has no objects
+    /// of this machine.
     pub(crate) works: bool,
 }
 

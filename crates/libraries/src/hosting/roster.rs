@@ -34,11 +34,10 @@ impl<F: FnMut() -> Option<Arc<Registrations>> + Send> RegistrationSource for F {
 
 /// The registered libraries as providers, one for each registration.
 ///
-/// The objects of a library are known from its account, or asked for on a thread of its
-/// own once a reader wants something that the library may have. A reader waits for the
-/// first answer at most [`HostOptions::patience`], for all libraries together; objects of
-/// slower libraries appear later. A changed registration or a replaced library is a new
-/// provider.
+/// The objects of a library are known from its account, or the library is asked for them, on a
+/// thread of its own, once a reader wants an object that it may have. A reader waits for the first
+/// answer at most [`HostOptions::patience`], for all libraries together; objects of slower
+/// libraries appear later. A changed registration or a replaced library is a new provider.
 pub struct ExtensionRoster {
     source: Box<dyn RegistrationSource>,
     options: HostOptions,
@@ -47,7 +46,7 @@ pub struct ExtensionRoster {
     next_look: Instant,
     answers: Receiver<DiscoveryResult>,
     report: Sender<DiscoveryResult>,
-    /// The number of the last question.
+    /// The number of the last question that was sent to any library.
     last_question: u64,
 }
 
@@ -74,7 +73,7 @@ impl ExtensionRoster {
         }
     }
 
-    /// Replaces the known registrations by these. Returns whether they differ from before.
+    /// Takes over `registrations` in place of the known ones; returns whether they differ.
     fn update(&mut self, registrations: &Registrations) -> bool {
         *lock(&self.registrations) = registrations.providers.clone();
         let level = registrations.test_level;
@@ -125,9 +124,9 @@ impl ExtensionRoster {
         }
     }
 
-    /// Asks the libraries that may have wanted objects and have not said so far what they
-    /// offer, all at the same time, and waits for those that are asked for the first time.
-    /// Returns whether anything new is known.
+    /// Asks the libraries that may have wanted objects and have not given their objects yet, all at
+    /// the same time, and waits for libraries that are asked for the first time. Returns whether
+    /// anything new is known.
     fn find_out(&mut self, ask: &Ask) -> bool {
         let wanted = &ask.objects;
         let now = Instant::now();
@@ -186,8 +185,8 @@ impl ExtensionRoster {
         changed
     }
 
-    /// Notes which libraries were replaced and what other programs found out. Returns whether there
-    /// was either.
+    /// Notes replaced libraries, and objects, pauses and quarantines that other programs wrote to
+    /// accounts; returns whether there was any.
     fn look_again(&mut self) -> bool {
         let mut changed = false;
         for entry in &mut self.entries {

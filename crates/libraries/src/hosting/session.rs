@@ -1,4 +1,4 @@
-//! One reader's session with a library.
+//! The session of one reader with a library.
 
 use crate::hosting::area::larger;
 use crate::hosting::describe::{News, name_of, objects};
@@ -15,10 +15,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// The claim of a Collect that gives nothing.
+/// The claim of a Collect that delivers no objects.
 const NOTHING: RawClaim = RawClaim { moved: 0, bytes: 0, objects: 0 };
 
-/// One request to a library.
+/// A request of a reader to a library.
 struct LibraryRequest<'a> {
     value: &'a str,
     lane: Lane,
@@ -35,9 +35,9 @@ pub(crate) struct ExtensionSession {
     /// The objects of the current answer; kept for its allocation.
     delivered: Vec<TitleIndex>,
     failed: bool,
-    /// How long the library worked for the last collection.
+    /// The time that the library worked for the last collection.
     took: Duration,
-    /// The next collection, if it was begun.
+    /// The next collection; `None` unless it was begun.
     begun: Option<BegunCollection>,
 }
 
@@ -65,11 +65,11 @@ impl ExtensionSession {
         })
     }
 
-    /// Finds out what the library offers: what it gives for `Global` and for `Costly`, and
-    /// the other objects of its `Object List`.
+    /// Finds the objects that the library offers: the objects that it gives for `Global` and for
+    /// `Costly`, and the other objects of its `Object List`.
     ///
     /// # Errors
-    /// Where it does not answer `Global`; faults of other requests only go to the log.
+    /// If the library does not answer `Global`; faults of other requests only go to the log.
     pub(crate) fn discover(&mut self) -> Result<(), ProviderError> {
         let name = self.state.registration.name.clone();
         let mut block = BlockWriter::new();
@@ -107,7 +107,7 @@ impl ExtensionSession {
         }
     }
 
-    /// Calls the library and takes what it delivers.
+    /// Calls the library and passes on the objects that it delivers.
     fn ask(
         &mut self,
         request: &LibraryRequest<'_>,
@@ -185,7 +185,7 @@ impl ExtensionSession {
         }
     }
 
-    /// A collection that begins now.
+    /// A collection that begins now, with its requests; no request was sent yet.
     fn new_begun(&mut self, collection: &Collection<'_>) -> BegunCollection {
         self.took = Duration::ZERO;
         BegunCollection {
@@ -239,8 +239,8 @@ impl ExtensionSession {
             .collect()
     }
 
-    /// How long a reader waits for a request of a collection. All requests of one collection share
-    /// the time of a reader without a deadline; each gets at least a quarter.
+    /// The time that a reader waits for a request of a collection. All requests of one collection
+    /// share the time of a reader without a deadline; each gets at least a quarter.
     fn patience(&self, collection: &Collection<'_>, began: Instant) -> Patience {
         let usual = self.state.account.patience(self.state.options.patience);
         let left = usual.saturating_sub(began.elapsed()).max(usual / 4);
@@ -339,8 +339,8 @@ impl Session for ExtensionSession {
     }
 }
 
-/// Adds what Collect delivered to `out`, if it passes the tests. Objects that the provider may not
-/// give are left out.
+/// Adds the objects that Collect delivered to `out`, if they pass the tests. Objects that the
+/// provider may not give are left out.
 fn take(
     state: &LibraryState,
     call: &Call,

@@ -41,7 +41,7 @@ pub(crate) struct LibraryState {
 }
 
 impl LibraryState {
-    /// The state of a registration, with what its account knows.
+    /// The state of a registered library, with the objects and failures that its account has.
     pub(crate) fn new(
         registration: Arc<Registration>,
         others: AllRegistrations,
@@ -67,8 +67,9 @@ impl LibraryState {
         })
     }
 
-    /// Whether the provider may give an object: a registered one of its own or, where it
-    /// registered neither names nor objects, any that no other provider registered.
+    /// Whether the provider may give an object. It may give the objects that it registered; a
+    /// provider that registered neither names nor objects may give any object that no other
+    /// provider registered.
     pub(crate) fn may_give(&self, object: TitleIndex) -> bool {
         let of = &self.registration;
         of.claims(object) || (of.may_give(object) && self.owner(object).is_none())
@@ -135,7 +136,7 @@ impl LibraryState {
         }
     }
 
-    /// Notes that a reader waited in vain, and why.
+    /// Notes that a reader waited for the library in vain, with the reason.
     pub(crate) fn late(&self, why: &str) {
         self.log(why);
         if self.account.late(why) {
@@ -152,7 +153,7 @@ impl LibraryState {
         );
     }
 
-    /// The known objects. They are no longer news afterwards.
+    /// The descriptions of the known objects, which are no longer news afterwards.
     pub(crate) fn describe(&self) -> Vec<ObjectDescription> {
         self.has_news.store(false, Ordering::Relaxed);
         let known = lock(&self.known).descriptions();

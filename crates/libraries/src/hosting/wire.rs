@@ -17,7 +17,7 @@ const MESSAGE: usize = 1000;
 /// The version that both ends must have.
 const VERSION: &str = concat!("perfhive ", env!("CARGO_PKG_VERSION"), " 3");
 
-/// The thread that a collection runs on.
+/// The thread on which a collection runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lane {
     /// The calling thread.
@@ -45,7 +45,7 @@ pub(crate) enum Request {
     Together { id: u32, threads: u32, times: u32, millis: u32, values: Vec<String> },
 }
 
-/// Everything that a host must know about its library.
+/// The facts that a host needs about its library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OpenRequest {
     pub(crate) id: u32,
@@ -71,16 +71,16 @@ pub(crate) struct Response {
     pub(crate) id: u32,
     /// The error code that the function returned.
     pub(crate) code: u32,
-    /// How far Collect moved its pointer, in bytes.
+    /// The distance in bytes by which Collect moved its pointer.
     pub(crate) moved: i64,
     /// The two counts of Collect; for [`Request::Together`] the number of calls and of
     /// wrong answers.
     pub(crate) bytes: u32,
     pub(crate) objects: u32,
-    /// How long Collect took, in nanoseconds.
+    /// The time that Collect took, in nanoseconds.
     pub(crate) took: u64,
-    /// Why the library could not be called; for [`Request::Together`] the fault of the first wrong
-    /// answer; its request is in `reports`. `None` if nothing failed.
+    /// The reason why the library could not be called; for [`Request::Together`] the fault of the
+    /// first wrong answer; the request of that answer is in `reports`. `None` if nothing failed.
     pub(crate) failure: Option<String>,
     /// A note about the confinement of the process, such as a restriction that failed; only from Open.
     pub(crate) note: Option<String>,

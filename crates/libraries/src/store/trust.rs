@@ -1,9 +1,9 @@
-//! Which files are trusted: no user may have a library loaded into another user's process.
+//! The rule for trusted files: no user may have a library loaded into another user's process.
 //!
-//! A file is trusted if it, the folder it is in, every folder above, and every symbolic link on the
+//! A file is trusted if the file, its folder, every folder above, and every symbolic link on the
 //! way belong to root or to the reader, and no other user may write them. Only folders further up
-//! may be writable if they are sticky, as `/tmp` is. The path is opened step by step, and each part
-//! is examined after it was opened, so that the examined file is the one that is used. Access
+//! may be writable, if they are sticky, as `/tmp` is. The path is opened step by step, and each
+//! part is examined after it was opened, so that the examined file is the one that is used. Access
 //! control lists that let others write show in the mode's group bits, which are their mask.
 
 use rustix::fs::{FileType, Mode, OFlags, Stat};
@@ -25,7 +25,7 @@ pub struct Trust {
     reader: u32,
 }
 
-/// Why a file is not used.
+/// The reason why a file is not used.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -38,7 +38,7 @@ pub enum Refusal {
         path: PathBuf,
         /// The number of the user that the part belongs to.
         owner: u32,
-        /// The number of the user that reads.
+        /// The number of the user who reads.
         reader: u32,
     },
     /// Other users may write the file, or a folder on the way.
@@ -51,14 +51,14 @@ pub enum Refusal {
     /// The path is not absolute, leads over too many links, or leads to something other than a
     /// file.
     Kind {
-        /// The path.
+        /// The path of the part, on the way to the file, that is wrong.
         path: PathBuf,
-        /// What is wrong with the path.
+        /// A text that says what is wrong with the path.
         what: &'static str,
     },
     /// The system refused to open the file.
     Io {
-        /// The path.
+        /// The path of the part, on the way to the file, that the system refused to open.
         path: PathBuf,
         /// The system's answer.
         error: io::Error,
@@ -128,7 +128,7 @@ impl Trust {
 /// A walk along a path from the root of the file system.
 struct Walk {
     trust: Trust,
-    /// The opened folders on the way to where the walk is, the root first.
+    /// The opened folders from the root to the present position of the walk, the root first.
     folders: Vec<(OwnedFd, Stat)>,
     path: PathBuf,
     todo: VecDeque<OsString>,
@@ -195,8 +195,8 @@ impl Walk {
         Err(Refusal::Owner { path, owner, reader: self.trust.reader })
     }
 
-    /// Takes one step along the path. Returns the file at the end of the path, `None`
-    /// before.
+    /// Takes one step along the path. Returns the file if the step reached the end of the path, and
+    /// `None` before.
     fn step(&mut self, name: &OsStr) -> Result<Option<File>, Refusal> {
         if name == ".." {
             // The parent of the root is the root.

@@ -1,4 +1,4 @@
-//! Reading all hives, and noticing when they change.
+//! Reading all hives, and noticing their changes.
 
 use super::{HiveFile, Refusal, Trust, not_loaded_by_name};
 use perfhive_contract::{RegisterFault, Registration, Registrations};
@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The registrations that a reader uses, and those that cannot be used.
+/// The registrations that a reader uses, and the faults of registrations that cannot be used.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ReadHives {
@@ -17,8 +17,8 @@ pub struct ReadHives {
 }
 
 impl ReadHives {
-    /// Reads hives, the machine's first. A damaged entry, or a file that another user could
-    /// have written, is a fault; the rest is used.
+    /// Reads hives, the machine's first. A damaged entry, or a file that another user could have
+    /// written, is a fault; all other entries are used.
     #[must_use]
     pub fn read(hives: &[HiveFile], trust: Trust) -> Self {
         let mut all = Registrations::none();
@@ -82,16 +82,17 @@ pub struct Watch {
     trust: Trust,
     stamps: Vec<HiveStamp>,
     looked: Option<Instant>,
-    /// When the hives were last read, if that gave faults; `None` if it gave none. They are read
-    /// again after a time, because a corrected mode of a file does not show in the hive.
+    /// The time at which the hives were last read, if there were faults; `None` without faults.
+    /// Hives with faults are read again after a time, because a corrected mode of a file does not
+    /// show in the hive.
     refused: Option<Instant>,
     providers: Vec<Registration>,
 }
 
 impl Watch {
-    /// How often the files are examined.
+    /// The period in which the files are examined.
     pub const EVERY: Duration = Duration::from_millis(500);
-    /// How often refused libraries are examined again.
+    /// The period in which refused libraries are examined again.
     pub const AGAIN: Duration = Duration::from_secs(10);
 
     /// Watches hives, the machine's first.
@@ -103,7 +104,7 @@ impl Watch {
 
     /// All registrations if they may have changed since the last call, and on the first call.
     /// Examines the files at most every [`EVERY`](Self::EVERY). Unchanged files allocate nothing,
-    /// unless the last read had faults: then all are read again every [`AGAIN`](Self::AGAIN).
+    /// unless the last read had faults: then all files are read again every [`AGAIN`](Self::AGAIN).
     /// `None` if nothing changed, or if it is too early to examine the files.
     pub fn changed(&mut self) -> Option<ReadHives> {
         self.changed_at(Instant::now())

@@ -1,4 +1,4 @@
-//! Whether the BPF reader may be used: it must work, and reveal no more than `/proc` would.
+//! Checks whether the BPF reader may be used: it must work, and show no more than `/proc` would.
 
 use super::Refusal;
 use crate::root::ProcRoot;

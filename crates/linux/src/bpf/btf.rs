@@ -8,7 +8,7 @@ pub(crate) const FUNCTION: u32 = 12;
 /// A function that reads a number in the byte order of the data.
 pub(crate) type Read = fn([u8; 4]) -> u32;
 
-/// The beginning of BTF data, and the types that are left to walk.
+/// A walk through the types of BTF data: the data, and the types that are left.
 pub(crate) struct Types<'a> {
     data: &'a [u8],
     read: Read,
@@ -17,7 +17,7 @@ pub(crate) struct Types<'a> {
     strings: usize,
 }
 
-/// A type: where it begins in the data, its kind, the number of its members (of a function, its
+/// A type: its position in the data, its kind, the number of its members (for a function, its
 /// linkage), and its name.
 pub(crate) type Type<'a> = (usize, u32, u32, &'a [u8]);
 

@@ -1,4 +1,4 @@
-//! The processes that a run of the BPF program reads, if the run is not for all processes.
+//! The processes that a run of the BPF program reads if it does not read all processes.
 
 use perfhive_engine::NamePattern;
 use std::sync::Arc;
@@ -25,7 +25,8 @@ pub(crate) struct Chosen {
 }
 
 impl Chosen {
-    /// Sets the chosen processes; `false` if there are more than the program has room for.
+    /// Sets the chosen processes, by number and by name; returns `false` if there are more than the
+    /// program has room for.
     pub(crate) fn set(&mut self, numbers: &[u32], names: &[Arc<NamePattern>]) -> bool {
         if numbers.len() > MOST_NUMBERS || names.len() > MOST_NAMES {
             return false;
@@ -62,8 +63,8 @@ impl Chosen {
     }
 }
 
-/// The beginning of the names that match, and which of its bits count. Some other names may begin
-/// so; none that matches is missed.
+/// The beginning that all names matching `pattern` have, and a mask of the bits that count. A name
+/// that does not match may have the same beginning; no name that matches is missed.
 fn text_and_mask(pattern: &NamePattern) -> ([u8; NAME], [u8; NAME]) {
     let (mut text, mut mask) = ([0; NAME], [0; NAME]);
     let known = pattern.to_string();

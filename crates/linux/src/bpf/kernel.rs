@@ -19,17 +19,17 @@ pub(super) struct Loadable<'a> {
     pub(super) instructions: &'a [u8],
     /// The descriptor of the types to which the following fields refer.
     pub(super) types: BorrowedFd<'a>,
-    /// The records of where functions begin (`bpf_func_info`).
+    /// The records (`bpf_func_info`) that say where functions begin.
     pub(super) functions: &'a [u8],
-    /// The records of where members of the kernel's structures are used (`bpf_core_relo`).
+    /// The records (`bpf_core_relo`) that say where members of the kernel's structures are used.
     pub(super) members: &'a [u8],
 }
 
-/// The licence that the kernel is told. Some of the kernel's functions are only for programs under
-/// such a licence. The program may be used under either of its own licences, too.
+/// The licence that is given to the kernel. Some of the kernel's functions are only for programs
+/// under such a licence. The program may be used under either of its own licences, too.
 const LICENCE: &[u8] = b"Dual MIT/GPL\0";
 
-/// Bytes of an instruction, of the records, and of an array's key.
+/// The sizes in bytes of an instruction, of the records, and of an array's key.
 const INSTRUCTION: usize = 8;
 const FUNCTION: usize = 8;
 const MEMBER: usize = 16;
@@ -46,25 +46,26 @@ const PROG_TYPE_SYSCALL: u32 = 31;
 /// The flag of a program that may sleep, as a program of this type must.
 const MAY_SLEEP: u32 = 1 << 4;
 
-/// How often loading is tried: a signal interrupts the kernel's check of the program.
+/// The number of times that loading is tried: a signal interrupts the kernel's check of the
+/// program.
 const TRIES: u32 = 40;
 
 type Name = [u8; 16];
 
-/// A name for the kernel, with a zero at its end.
+/// A name in the form that the kernel takes, with a zero at its end.
 fn name(text: &str) -> Name {
     let mut name = Name::default();
     name.iter_mut().take(15).zip(text.bytes()).for_each(|(place, byte)| *place = byte);
     name
 }
 
-/// Makes the call. `attributes` are the first fields of `union bpf_attr`; the kernel takes those
-/// behind them for 0.
+/// Makes the system call `bpf` with this command, and returns its result. `attributes` are the
+/// first fields of `union bpf_attr`; the kernel takes the fields behind them for 0.
 ///
 /// # Safety
-/// The fields are laid out as in C, without padding, and are those of the command. Where one is an
-/// address, there is as much memory as the others say, which the kernel may write to if the command
-/// does.
+/// The fields are laid out as in C, without padding, and belong to the command. If a field is an
+/// address, there is as much memory at it as the other fields say, and the kernel may write to that
+/// memory if the command does.
 unsafe fn call<T>(command: u32, attributes: &mut T) -> Result<i32, Errno> {
     let place = std::ptr::from_mut(attributes);
     // SAFETY: as many bytes as are stated are there; for what they mean the caller vouches.
@@ -75,7 +76,7 @@ unsafe fn call<T>(command: u32, attributes: &mut T) -> Result<i32, Errno> {
     })
 }
 
-/// As [`call`], for a command that returns a new descriptor.
+/// Like [`call`], for a command that returns a new descriptor.
 ///
 /// # Safety
 /// As of [`call`], and the command returns a descriptor that nothing else owns.
@@ -92,14 +93,14 @@ fn count(bytes: &[u8], each: usize) -> Result<u32, Errno> {
     u32::try_from(bytes.len() / each).map_err(|_| Errno::TOOBIG)
 }
 
-/// A map that is an array.
+/// A map of BPF that is an array.
 pub(super) struct Array {
     descriptor: OwnedFd,
     value_size: u32,
 }
 
 impl Array {
-    /// Makes a map with this many entries.
+    /// Makes a map of `entries` entries.
     pub(super) fn new(map: &Map, entries: u32) -> Result<Self, Errno> {
         #[repr(C)]
         struct Attributes {

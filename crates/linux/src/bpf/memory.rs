@@ -1,4 +1,4 @@
-//! Memory that the kernel's program writes and this side reads.
+//! Memory that the BPF program in the kernel writes and this process reads.
 #![allow(unsafe_code)]
 
 use super::kernel::Array;

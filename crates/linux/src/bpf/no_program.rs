@@ -1,4 +1,4 @@
-//! The stand-in for the program where it was not built.
+//! The stand-in for the program in a build without it.
 
 use super::{Chosen, ProcessDetail, ProcessSlot, Refusal, Room, ThreadSlot, Wants};
 use crate::root::ProcRoot;

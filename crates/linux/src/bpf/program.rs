@@ -16,7 +16,8 @@ struct Code {
     instructions: &'static [u8],
     functions: &'static [u8],
     members: &'static [u8],
-    /// The places in the instructions for the numbers of maps and of the kernel's functions.
+    /// The positions in the instructions at which the numbers of maps and of the kernel's functions
+    /// are put, each with the name of the map or function.
     numbers: &'static [(usize, &'static str)],
 }
 
@@ -28,7 +29,7 @@ const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
 /// The loaded program and the memory that it writes to.
 pub(crate) struct Program {
     read_all: OwnedFd,
-    /// The loaded program that looks up some tasks; `None` if runs are for all processes only.
+    /// The loaded program that looks up some tasks; `None` if every run reads all processes.
     read_some: Option<OwnedFd>,
     /// The map of the chosen processes.
     choice: Array,
@@ -46,8 +47,8 @@ pub(crate) struct Program {
 pub(crate) use allowed::capabilities as may_go_on;
 
 impl Program {
-    /// Loads the program, if it may be used for the machine below `root`. `may_choose` is for runs
-    /// that are not for all processes: it takes longer.
+    /// Loads the program with room for this number of slots, if it may be used for the machine
+    /// below `root`. `may_choose` loads the program for chosen processes, too, which takes longer.
     pub(crate) fn load(root: &ProcRoot, room: Room, may_choose: bool) -> Result<Self, Refusal> {
         allowed::check(root)?;
         let failed = |error: Errno| allowed::failed(&error.to_string());
@@ -89,7 +90,7 @@ impl Program {
         })
     }
 
-    /// Reads all processes, or those that are chosen and few others. Returns the number of
+    /// Reads all processes, or with `chosen` the chosen ones and few others. Returns the numbers of
     /// processes and threads, which may exceed the room. `processors` is the highest number of an
     /// active processor, plus 1.
     pub(crate) fn run(
@@ -164,7 +165,7 @@ impl Program {
     }
 }
 
-/// Runs one of the programs.
+/// Runs one of the two loaded programs with these arguments.
 fn call(program: &OwnedFd, arguments: &mut [u32; 7]) -> Result<(), Refusal> {
     kernel::run(program.as_fd(), arguments)
         .map_err(|error| Refusal::surprise(format!("the BPF program cannot run: {error}")))
@@ -185,7 +186,7 @@ impl Code {
 }
 
 /// The numbers of the kernel's functions that the programs call, from the description of the
-/// kernel's types. A type's number is its place there, from 1.
+/// kernel's types. The number of a type is its position in the description, from 1.
 fn function_numbers(kernel_types: &[u8]) -> HashMap<&'static str, u32> {
     let called = [&READ_ALL, &READ_SOME].into_iter().flat_map(|code| code.numbers);
     let called: HashMap<&[u8], &str> = called.map(|(_, name)| (name.as_bytes(), *name)).collect();

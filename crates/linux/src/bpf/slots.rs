@@ -1,6 +1,6 @@
 //! The slots that the BPF program writes; `processes.bpf.c` has the same layout.
 
-/// The parts that a run reads besides the processes' slots.
+/// The parts of processes that a run reads on request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wants {
     pub(crate) threads: bool,
@@ -37,9 +37,10 @@ pub(crate) struct ProcessSlot {
     pub(crate) parent: u32,
     pub(crate) threads: u32,
     pub(crate) marks: u32,
-    /// The state that the program compares with in the next run.
+    /// The [`Wants`] of the run that last read the slot in full. If the next run wants other parts,
+    /// it reads the process anew.
     pub(crate) wanted: u16,
-    /// A number that is not 0 if everything but the threads is as in the run before.
+    /// Not 0 if all values but the threads are the same as in the run before.
     pub(crate) same: u16,
     /// The number of the first slot of the process's threads, if threads were wanted.
     pub(crate) first_thread: u32,

@@ -2,12 +2,12 @@
 
 use crate::parse::utf16_name;
 
-/// The digits of an identifier that are shown, as many as the runtimes' own tools show.
+/// The number of an identifier's digits that are shown, as many as the runtimes' own tools show.
 const SHORT: usize = 12;
-/// The digits of a full identifier.
+/// The number of digits of a full identifier.
 const FULL: usize = 64;
 
-/// The beginnings of a container group's name, before the identifier, each with its runtime.
+/// The texts before the identifier in the name of a container's group, each with its runtime.
 const PREFIXES: [(&[u8], &[u8]); 5] = [
     (b"docker-", b"docker"),
     (b"libpod-", b"libpod"),
@@ -16,14 +16,15 @@ const PREFIXES: [(&[u8], &[u8]); 5] = [
     (b"nerdctl-", b"nerdctl"),
 ];
 
-/// The container that a group stands for.
+/// A container, recognized by the path of its control group.
 pub(super) struct Container {
-    /// The name of the instance: `runtime/name`.
+    /// The name of the instance: `runtime/identifier` or `runtime/name`.
     pub(super) name: Vec<u16>,
 }
 
 impl Container {
-    /// The container that the group at a path stands for; `None` if the path is not of a known runtime's form.
+    /// The container that the group with this path stands for; `None` if the path does not have the
+    /// form of a known runtime.
     pub(super) fn of(path: &[u8]) -> Option<Self> {
         let (runtime, id) = recognise(path)?;
         let mut name = Vec::new();
@@ -84,7 +85,8 @@ fn short(id: &[u8]) -> Vec<u8> {
     id.get(..SHORT).unwrap_or(id).to_vec()
 }
 
-/// The text with `\xNN` replaced by the byte: so systemd writes bytes that a unit's name cannot have.
+/// The text with each `\xNN` replaced by the byte. systemd writes bytes that a unit's name cannot
+/// have in this way.
 fn unescape(text: &[u8]) -> Vec<u8> {
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let mut out = Vec::with_capacity(text.len());

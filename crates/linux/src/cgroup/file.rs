@@ -1,6 +1,6 @@
-//! The files of a control group.
+//! The files of a control group that are read.
 
-/// A file of a group.
+/// A file in the folder of a control group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum File {
     CpuStat,
@@ -70,7 +70,8 @@ impl File {
         }
     }
 
-    /// The controller of version 1 whose hierarchy has the file; `None` for a file that every hierarchy has.
+    /// The controller of the file, by which version 1 tells the hierarchy that has it; `None` for a
+    /// file that every hierarchy has.
     pub(super) fn controller(self) -> Option<&'static str> {
         let (controller, _) = self.name().split_once('.')?;
         (controller != "cgroup").then_some(controller)

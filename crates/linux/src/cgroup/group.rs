@@ -17,24 +17,28 @@ const MAGIC: [FsWord; 2] = [0x6367_7270, 0x0027_e0eb];
 
 /// A control group, with its state from one collection to the next.
 pub(super) struct Group {
-    /// The path below the mount point; empty for the root group.
+    /// The path of the group below the mount point; empty for the root group.
     pub(super) path: Vec<u8>,
-    /// The name of its instance.
+    /// The name of the group's instance in Cgroup: the path with `/` in front.
     pub(super) name: Vec<u16>,
     pub(super) inode: u64,
     /// The container that the group stands for; `None` for other groups.
     pub(super) container: Option<Box<Container>>,
-    /// The nearest container that contains the group, as its place among the groups.
+    /// The nearest container that contains the group, as a position among the groups; `None`
+    /// outside of containers.
     pub(super) around: Option<u32>,
-    /// The container to which its processes belong, as a place among the groups.
+    /// The container to which the group's processes belong, as a position among the groups: the
+    /// group itself if it is a container, or else the one around it.
     pub(super) owner: Option<u32>,
-    /// Its place among the instances of Cgroup; `None` if it has no instance.
+    /// The position of the group among the instances of Cgroup; `None` if it has no instance in
+    /// this collection.
     pub(super) place: Option<u32>,
-    /// Its place among the instances of Container; `None` if it has no instance.
+    /// The position of the group among the instances of Container; `None` if it has no instance in
+    /// this collection.
     pub(super) container_place: Option<u32>,
-    /// The files that were missing, as a mask of [`File::bit`].
+    /// The files that were missing when they were last tried, as a mask of [`File::bit`].
     absent: u32,
-    /// How many collections pass until the missing files are tried again.
+    /// The number of collections that still pass until the missing files are tried again.
     pause: u8,
     files: [KeptFile; File::COUNT],
 }
@@ -69,9 +73,9 @@ impl Group {
         }
     }
 
-    /// Notes that a file is missing, so that it is not tried in the next 8 to 15 collections. It is tried again
-    /// later because a controller may be switched on. The number depends on the group, so that not all
-    /// groups try in the same collection.
+    /// Notes that a file is missing, so that it is not tried in the next 8 to 15 collections. It is
+    /// tried again later because its controller may be switched on. The number depends on the
+    /// group's inode, so that not all groups try in the same collection.
     fn miss(&mut self, file: File) {
         self.absent |= file.bit();
         if self.pause == 0 {
@@ -80,10 +84,11 @@ impl Group {
     }
 }
 
-/// A mounted hierarchy of groups: the only one of version 2, or one of those of version 1.
+/// A mounted hierarchy of control groups: the only one of version 2, or one of several of version
+/// 1.
 pub(super) struct Hierarchy {
     pub(super) dir: OwnedFd,
-    /// Whether the folder is the kernel's file system, and not a copy.
+    /// Whether the folder is in the kernel's file system, and not a copy.
     pub(super) is_kernel: bool,
     reader: Reader,
     /// The controllers of a hierarchy of version 1, separated by commas; `None` for version 2.
@@ -110,9 +115,10 @@ impl Hierarchy {
     }
 }
 
-/// A reader of the files of groups.
+/// A reader of the files of control groups.
 pub(super) struct GroupReader {
-    /// The hierarchy of version 2, or all of version 1; a group has the same path in each.
+    /// The hierarchy of version 2, or all hierarchies of version 1. A group has the same path in
+    /// each.
     pub(super) hierarchies: Vec<Hierarchy>,
     path: Vec<u8>,
     pub(super) faults: Faults,
@@ -123,13 +129,13 @@ impl GroupReader {
         Self { hierarchies, path: Vec::new(), faults: Faults::default() }
     }
 
-    /// Whether the groups are of version 1.
+    /// Whether the control groups are of version 1.
     pub(super) fn is_version_1(&self) -> bool {
         self.hierarchies.iter().any(|hierarchy| hierarchy.controllers.is_some())
     }
 
-    /// The text of a file of a group. `None` where the file is missing, which is not a fault, and after
-    /// a fault.
+    /// The text of a file of a group; `None` if the file is missing or may not be read, which is
+    /// not a fault, and after a fault.
     pub(super) fn read(&mut self, group: &mut Group, file: File) -> Option<&[u8]> {
         if group.absent & file.bit() != 0 {
             return None;
@@ -161,13 +167,13 @@ impl GroupReader {
         None
     }
 
-    /// Collects a fault of a group: the file and the message.
+    /// Adds a fault of a group: the name of the file, and `message`.
     pub(super) fn fault(&mut self, group: &Group, file: File, message: impl Display) {
         self.faults.instance(shown(&group.path), format_args!("{}: {message}", file.name()));
     }
 }
 
-/// A path of a group as people see it, with `/` in front.
+/// The path of a group as faults show it, with `/` in front.
 pub(super) fn shown(path: &[u8]) -> impl Display {
     struct Shown<'a>(Text<'a, [u8]>);
     impl Display for Shown<'_> {

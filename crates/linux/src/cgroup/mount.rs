@@ -1,4 +1,4 @@
-//! Finds the mount points of the control groups.
+//! Finds the mount points of the control groups, of version 1 or 2.
 
 use super::group::{GroupReader, Hierarchy};
 use crate::faults::describe;
@@ -11,13 +11,15 @@ use std::fmt;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-/// The controllers of version 1 whose hierarchies are read. Where version 1 has the controllers of
-/// processors or memory, a hierarchy of version 2 beside it does not have them.
+/// The controllers of version 1 with hierarchies that are read. A controller that version 1 has is
+/// missing in a hierarchy of version 2 beside it.
 const CONTROLLERS: [&[u8]; 4] = [b"cpuacct", b"memory", b"cpu", b"pids"];
-/// How many of the first [`CONTROLLERS`] decide: if version 1 has one of them, version 1 is read.
+/// The number of controllers at the front of [`CONTROLLERS`] that decide: version 1 is read if it
+/// has one of them.
 const DECISIVE: usize = 2;
 
-/// A reader of the mounted control groups, or the reason why there is none.
+/// Opens a reader of the mounted control groups, of version 1 or 2; the error says why there is
+/// none.
 pub(super) fn find(root: &ProcRoot, proc: &mut Reader) -> Result<GroupReader, Problem> {
     // Some recorded trees have only `mounts`, the shorter list.
     let mut file = None;
@@ -64,12 +66,12 @@ pub(super) fn find(root: &ProcRoot, proc: &mut Reader) -> Result<GroupReader, Pr
     }
 }
 
-/// Why no control groups can be read.
+/// The reason why no control groups can be read.
 #[derive(Debug)]
 pub(super) enum Problem {
-    /// The table of mounts cannot be read.
+    /// The table of mounts cannot be read, for this error.
     Mounts(Errno),
-    /// The mount point cannot be opened.
+    /// This mount point cannot be opened, for this error.
     Folder(PathBuf, Errno),
     /// No control groups are mounted.
     None,
@@ -85,7 +87,8 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The path of a mount point below the folders of `root`; `None` if these do not contain it.
+/// The path at which `point`, a mount point of the machine, is found from here; `None` if the
+/// folders of `root` do not contain it.
 fn below(root: &ProcRoot, point: &Path) -> Option<PathBuf> {
     if let (Some(sys), Ok(rest)) = (root.sys(), point.strip_prefix("/sys")) {
         return Some(sys.join(rest));
@@ -95,7 +98,7 @@ fn below(root: &ProcRoot, point: &Path) -> Option<PathBuf> {
     Some(folder.join(point.strip_prefix("/").ok()?))
 }
 
-/// A mounted hierarchy, as the table of mounts lists it.
+/// A mounted hierarchy of control groups, as the table of mounts lists it.
 #[derive(Debug, PartialEq, Eq)]
 struct Mounted {
     point: PathBuf,
@@ -104,17 +107,17 @@ struct Mounted {
 }
 
 impl Mounted {
-    /// Whether it is a hierarchy of version 1 with this controller.
+    /// Whether this is a hierarchy of version 1 with this controller.
     fn has(&self, controller: &[u8]) -> bool {
         let mut options = self.controllers.iter().flat_map(|all| all.split(|byte| *byte == b','));
         options.any(|option| option == controller)
     }
 }
 
-/// Mount point, type and options.
+/// The mount point, type and options in a line of a table of mounts.
 type Mount<'a> = (&'a [u8], &'a [u8], &'a [u8]);
 
-/// The mounted hierarchies in a table of mounts; `parse` reads a line of it.
+/// The mounted hierarchies in the text of a table of mounts; `parse` reads a line of the table.
 fn mounts(text: &[u8], parse: fn(&[u8]) -> Option<Mount<'_>>) -> Vec<Mounted> {
     let lines = whole_lines(text).0.filter_map(|line| parse(line.trim_ascii_end()));
     let of_groups = lines.filter_map(|(point, kind, options)| {
@@ -144,7 +147,8 @@ fn from_mounts(line: &[u8]) -> Option<Mount<'_>> {
     Some((words.nth(1)?, words.next()?, words.next()?))
 }
 
-/// The text with `\NNN` (octal) replaced by the byte: so the kernel writes blanks and the like.
+/// The text with each `\NNN` (octal) replaced by the byte. The kernel writes blanks, tabs, line
+/// feeds and backslashes of a path in this way.
 pub(super) fn unescape(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;

@@ -10,14 +10,14 @@ use perfhive_engine::standard::Layouts;
 use perfhive_engine::{ObjectWriter, ProviderError};
 use perfhive_format::{InstanceHead, NameRef, TitleIndex};
 
-/// A process of a group.
+/// A process of a control group.
 struct Process {
     pid: u32,
-    /// The place of its group among the groups.
+    /// The position of the process's group among the groups.
     group: u32,
-    /// The place of its name in [`Processes::names`].
+    /// The position of the process's name in [`Processes::names`].
     start: usize,
-    /// The length of its name.
+    /// The length of the process's name in UTF-16 units.
     length: usize,
 }
 
@@ -30,7 +30,8 @@ pub(super) struct Processes {
 }
 
 impl Processes {
-    /// Reads the processes of the groups that have an instance already.
+    /// Reads the processes of the groups that have an instance of Cgroup in this collection or
+    /// belong to a container.
     pub(super) fn read(
         &mut self,
         groups: &mut [Group],

@@ -10,7 +10,8 @@ use perfhive_format::{InstanceHead, NameRef, TitleIndex};
 /// The title index of the counter ID Cgroup.
 const ID: u32 = index_of!(CGROUP, "ID Cgroup");
 
-/// Which groups are instances of an object.
+/// The groups that are instances of an object: all groups, or the groups that stand for a
+/// container.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum GroupSelection {
     All,
@@ -27,16 +28,16 @@ impl GroupSelection {
 
 /// A group that has values.
 struct Instance {
-    /// The place of the group among the groups.
+    /// The position of the group among all groups of the collection.
     at: usize,
     /// The counters that have a value, as a mask.
     mask: u64,
-    /// The place of its first value in [`Rows::values`].
+    /// The position of the instance's first value in [`Rows::values`].
     start: usize,
 }
 
-/// An object and the values read for it. All groups are read before one is written, because
-/// the definitions list the counters that any group has.
+/// An object with an instance for each group or container, and the values read for it. All groups
+/// are read before one is written, because the definitions list the counters that any group has.
 pub(super) struct Rows {
     object: &'static Object,
     sources: Vec<(u64, &'static Source)>,
@@ -45,7 +46,7 @@ pub(super) struct Rows {
     row: CounterValues,
     instances: Vec<Instance>,
     values: Vec<u64>,
-    /// The name of the group that is being examined.
+    /// The name of the group that is compared with the wanted instances.
     name: String,
 }
 
@@ -74,8 +75,8 @@ impl Rows {
         self.object
     }
 
-    /// Reads the groups and writes those that have values. With `whole`, all groups are written, even if the
-    /// collection wants only some.
+    /// Reads the groups, and writes the groups that have values as instances. With `whole`, all
+    /// groups are written, even if the collection wants only some.
     pub(super) fn write(
         &mut self,
         collection: &Collection<'_>,
@@ -129,8 +130,9 @@ impl Rows {
         Ok(())
     }
 
-    /// Reads the groups: all of them, or if `some` is given those whose names that collection wants. Returns
-    /// the counters that any group has, as a mask.
+    /// Reads all groups, or with `some` only the groups with names that this collection wants.
+    /// Returns the counters that any group has, as a mask. A group without the first of these
+    /// counters is left out.
     fn read(
         &mut self,
         wanted: u64,
@@ -179,8 +181,8 @@ impl Rows {
     }
 }
 
-/// Copies the values of the counters in `mask` into `out`, up to the first counter that is not in `known`;
-/// returns their number.
+/// Copies the values of the counters in `mask` into `out`, up to the first counter that `known`
+/// lacks; returns the number of copied values. `values` has one for each counter of `known`.
 fn prefix(mask: u64, known: u64, values: &[u64], out: &mut [u64; MOST]) -> usize {
     let mut values = values.iter();
     let mut count = 0;

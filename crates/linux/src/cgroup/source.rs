@@ -9,29 +9,31 @@ use crate::parse::{Words, number, whole_lines};
 use crate::table::{self, CGROUP_IO, CGROUP_MEMORY, CGROUP_PRESSURE, index_of};
 use perfhive_engine::standard::CounterValues;
 
-/// A counter, the word before its number in the file, and the conversion to the counter's unit.
+/// A counter, the word before its number in the file, and the conversion of the number to the
+/// counter's unit.
 type Field = (u32, &'static [u8], Scale);
 
 /// The conversion of a file's number to the unit of a counter.
 type Scale = fn(u64) -> u64;
 
-/// The format of a file, with the counters in it.
+/// The format of a file, with the counters that are read from it.
 pub(super) enum FileFormat {
     /// Lines, each with a word and a number.
     Lines(&'static [Field]),
-    /// One number; `max` gives no value.
+    /// One number; the text `max` gives no value.
     Single(u32),
-    /// One number; the number by which version 1 says "no limit" gives no value.
+    /// One number; the number by which version 1 says "no limit" ([`NO_LIMIT`]) gives no value.
     Limit(u32),
     /// One number, from which several counters are made.
     Number(&'static [(u32, Scale)]),
-    /// A quota and a period, as a percentage; the quota `max` gives no value.
+    /// A quota and a period; the value is their quotient in percent of one processor; the quota
+    /// `max` gives no value.
     Quota(u32),
-    /// A line of `word=number` for each device; the numbers of a word are summed up.
+    /// A line of `word=number` for each device; the numbers of the same word are summed.
     Devices(&'static [Field]),
     /// The lines `some` and `full`, each with `total=number`.
     Pressure(&'static [Field]),
-    /// Lines; their number is the value.
+    /// Any lines; the number of lines is the value.
     Count(u32),
 }
 
@@ -75,8 +77,8 @@ fn tick_millis(number: u64) -> u64 {
     number.saturating_mul(10)
 }
 
-/// The least number by which version 1 says "no limit": the kernel writes the largest number that is a
-/// whole number of pages.
+/// The least number by which version 1 says "no limit". The kernel writes the largest number of
+/// bytes that is a whole number of pages, and pages have different sizes.
 const NO_LIMIT: u64 = i64::MAX as u64 - 0xffff;
 
 const CPU_TIMES: [Field; 3] = [
@@ -308,7 +310,7 @@ impl Source {
     }
 }
 
-/// A text that cannot be read in full; the values that could be read are set.
+/// The error of a text that cannot be read in full. The values that could be read are set.
 struct Damage {
     /// The word without its number; empty if the text as a whole is damaged.
     word: &'static [u8],
@@ -316,7 +318,7 @@ struct Damage {
 
 const DAMAGE: Damage = Damage { word: b"" };
 
-/// Reads [`FileFormat::Lines`]. A missing word is not damage: this kernel does not have it.
+/// Reads [`FileFormat::Lines`]. A missing word is not damage: this kernel does not have the number.
 fn lines(text: &[u8], fields: &'static [Field], row: &mut CounterValues) -> Result<(), Damage> {
     let (lines, cut) = whole_lines(text);
     let mut damage = if cut || text.is_empty() { Err(DAMAGE) } else { Ok(()) };
@@ -355,7 +357,7 @@ fn limit(text: &[u8], counter: u32, row: &mut CounterValues) -> Result<(), Damag
     Ok(())
 }
 
-/// Reads [`FileFormat::Quota`] as percent of one processor.
+/// Reads [`FileFormat::Quota`] in percent of one processor, rounded down.
 fn quota(text: &[u8], counter: u32, row: &mut CounterValues) -> Result<(), Damage> {
     let mut words = Words::new(text);
     let quota = words.next_word().ok_or(DAMAGE)?;
@@ -368,7 +370,7 @@ fn quota(text: &[u8], counter: u32, row: &mut CounterValues) -> Result<(), Damag
 }
 
 /// Reads [`FileFormat::Devices`]. A device without input or output has no words, and on some kernels no line
-/// end either; so the words are summed up without regard to lines.
+/// end either. So the words of the whole text are summed, without regard to lines. An empty text gives 0.
 fn devices(text: &[u8], fields: &'static [Field], row: &mut CounterValues) -> Result<(), Damage> {
     if !text.is_empty() && !text.ends_with(b"\n") {
         return Err(DAMAGE);
@@ -389,7 +391,8 @@ fn devices(text: &[u8], fields: &'static [Field], row: &mut CounterValues) -> Re
     Ok(())
 }
 
-/// The inode of the root of all groups. The root that a container sees has another inode.
+/// The inode of the root of all groups of this machine. The root that a container sees has another
+/// inode.
 const ROOT: u64 = 1;
 /// The counter % Full CPU Pressure, which the root does not have: for a whole machine the kernel
 /// calls it undefined and prints zeros.

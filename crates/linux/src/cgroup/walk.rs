@@ -1,4 +1,4 @@
-//! A walk through the folders of all groups.
+//! A walk through the folders of all control groups.
 
 use super::group::{GroupReader, Hierarchy, shown};
 use crate::faults::{Faults, describe, is_denied, is_gone};
@@ -8,11 +8,12 @@ use rustix::io::{Errno, retry_on_intr};
 use std::cmp::Ordering;
 use std::ffi::CStr;
 
-/// The most groups that are read; if there are more, a fault is reported.
+/// The most groups that are read; if there are more, the others are left out and a fault is
+/// reported.
 const MOST: usize = 65_536;
-/// The deepest level of groups that are read; if there are deeper ones, a fault is reported.
+/// The deepest level of groups that are read; deeper groups are left out and a fault is reported.
 const DEEPEST: u16 = 64;
-/// The longest path of a group, in bytes.
+/// The longest path of a group in bytes; a group with a longer path is left out.
 const LONGEST: usize = 3_840;
 /// The size in bytes of the buffer for directory entries.
 const LISTING: usize = 32 << 10;
@@ -21,10 +22,10 @@ const LISTING: usize = 32 << 10;
 pub(super) struct FoundGroup {
     start: usize,
     length: usize,
-    /// The place of the first hierarchy in which it was found.
+    /// The position of the first hierarchy in which the group was found.
     hierarchy: usize,
     depth: u16,
-    /// Whether it is known to have no children.
+    /// Whether the group is known to have no children.
     is_leaf: bool,
     pub(super) inode: u64,
 }
@@ -36,12 +37,12 @@ pub(super) struct Walk {
     paths: Vec<u8>,
     found: Vec<FoundGroup>,
     listing: Vec<u8>,
-    /// The path that is being built.
+    /// The path of the folder that is being listed.
     path: Vec<u8>,
 }
 
 impl Walk {
-    /// The groups that were found, each before its children.
+    /// The groups that the last walk found, each before its children.
     pub(super) fn found(&self) -> impl Iterator<Item = &FoundGroup> {
         self.found.iter()
     }
@@ -51,8 +52,8 @@ impl Walk {
         self.paths.get(found.start..found.start + found.length).unwrap_or_default()
     }
 
-    /// Finds all groups. An error means that the root cannot be read; groups that end during the walk
-    /// are skipped.
+    /// Finds all groups of all hierarchies, each path once. An error means that the root of a
+    /// hierarchy cannot be read; groups that end during the walk are skipped.
     pub(super) fn run(&mut self, reader: &GroupReader, faults: &mut Faults) -> Result<(), Errno> {
         self.paths.clear();
         self.found.clear();
@@ -132,7 +133,8 @@ impl Walk {
         self.found.push(FoundGroup { start, length, hierarchy, depth, is_leaf, inode });
     }
 
-    /// Adds the children of one group. Returns `false` if the limit of groups is reached.
+    /// Adds the children of the group at the position `at`. Returns `false` if the limit of groups
+    /// is reached.
     fn list(&mut self, at: usize, hierarchy: &Hierarchy) -> Result<bool, Errno> {
         let Some(found) = self.found.get(at) else {
             return Ok(true);
@@ -207,7 +209,8 @@ fn open_folder(at: impl AsFd, path: &CStr) -> Result<OwnedFd, Errno> {
     retry_on_intr(|| openat(&at, path, flags, Mode::empty()))
 }
 
-/// Compares paths so that a group is followed by all groups below it, and then by its siblings.
+/// Compares the paths of two groups. In this order a group is followed by all groups below it, and
+/// then by its siblings.
 pub(super) fn order(one: &[u8], other: &[u8]) -> Ordering {
     let key = |byte: &u8| if *byte == b'/' { 0 } else { *byte };
     one.iter().map(key).cmp(other.iter().map(key))

@@ -18,7 +18,7 @@ const REMEMBERED: usize = 256;
 const NO_DISKS: [&[u8]; 11] =
     [b"loop", b"ram", b"zram", b"dm-", b"md", b"sr", b"fd", b"zd", b"drbd", b"bcache", b"scd"];
 
-/// A block device, from sample to sample.
+/// A block device, followed from sample to sample.
 pub(super) struct Device {
     /// A number that no other device of the session has.
     pub(super) serial: u64,
@@ -41,7 +41,7 @@ pub(super) struct Device {
     size_path: CString,
 }
 
-/// The time and the purpose of a sample.
+/// The time of a sample, and the devices that are wanted of it.
 #[derive(Clone, Copy)]
 pub(super) struct Sample {
     /// The time of the sample, in 100 ns units after the start of the machine.
@@ -50,21 +50,21 @@ pub(super) struct Sample {
     pub(super) partitions: bool,
 }
 
-/// All devices of a session.
+/// All block devices of a session.
 #[derive(Default)]
 pub(super) struct Devices {
     list: Vec<Device>,
-    /// The place of each name in `list`.
+    /// The position in `list` of the device with each name.
     names: HashMap<Vec<u8>, usize>,
-    /// The places in `list`, in the kernel's present order.
+    /// The positions in `list` of the present devices, in the kernel's order.
     order: Vec<usize>,
-    /// The places in `list` by device number, ascending.
+    /// The positions in `list` by device number (major, minor), ascending.
     numbers: Vec<((u32, u32), usize)>,
     sample: u64,
     serials: u64,
     /// Whether a device was added since the last call of `take_changed`.
     changed: bool,
-    /// The sums and means of the disks.
+    /// The sums and means over the disks.
     pub(super) totals: Totals,
 }
 
@@ -267,8 +267,8 @@ fn is_empty(line: &Line<'_>, size_path: &CString, sys: Option<&mut Sys>) -> bool
     line.is_unused() && sys.is_some_and(|sys| sys.number(size_path) == Some(0))
 }
 
-/// The disk of a partition, by the partition's name: `sda` for `sda1`, `nvme0n1` for
-/// `nvme0n1p2`. `None` where the name is not a partition's.
+/// The disk of a partition, by the partition's name: `sda` for `sda1`, `nvme0n1` for `nvme0n1p2`.
+/// `None` if the name is not a partition's.
 fn disk_of(name: &[u8]) -> Option<&[u8]> {
     let digits = name.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
     let disk = name.get(..name.len().saturating_sub(digits)).filter(|_| digits > 0)?;
@@ -279,7 +279,7 @@ fn disk_of(name: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Whether the name is that of a device that is not a disk.
+/// Whether a device of this name is no disk.
 fn is_no_disk(name: &[u8]) -> bool {
     let kind = NO_DISKS.iter().any(|kind| {
         let rest = name.strip_prefix(*kind);
@@ -290,7 +290,7 @@ fn is_no_disk(name: &[u8]) -> bool {
     kind || is_path_of_nvme(name) || is_area_of_emmc(name)
 }
 
-/// Whether the name is that of a path to a disk, as `nvme0c1n1` is to `nvme0n1`.
+/// Whether a device of this name is a path to a disk, as `nvme0c1n1` is to `nvme0n1`.
 fn is_path_of_nvme(name: &[u8]) -> bool {
     let rest = name.strip_prefix(b"nvme").map(without_digits);
     let rest = rest.and_then(|rest| rest.strip_prefix(b"c")).map(without_digits);

@@ -6,14 +6,14 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// File systems on block devices whose number is not the device's, but one of
-/// their own.
+/// The types of file systems on block devices that have a number of their own, not that of the
+/// device.
 const POOLS: [&[u8]; 4] = [b"btrfs", b"bcachefs", b"zfs", b"ubifs"];
-/// File systems of images, which never have free space.
+/// The types of file systems of images, which never have free space.
 const IMAGES: [&[u8]; 5] = [b"squashfs", b"erofs", b"cramfs", b"romfs", b"iso9660"];
-/// File systems on block devices that need other machines or programs for an answer.
+/// The types of file systems on block devices that need other machines or programs for an answer.
 const FOREIGN: [&[u8]; 3] = [b"fuseblk", b"gfs2", b"ocfs2"];
-/// File systems without a block device in which looking up a path never waits for
+/// The types of file systems without a block device in which looking up a path never waits for
 /// another machine or program.
 const HARMLESS: [&[u8]; 10] = [
     b"rootfs",
@@ -29,13 +29,13 @@ const HARMLESS: [&[u8]; 10] = [
 ];
 /// The most levels of mounts that are followed.
 const DEEPEST: usize = 256;
-/// The most mount points at which the space of a file system is tried.
+/// The most mount points of a file system at which its space is queried.
 const PLACES: usize = 8;
 
 /// A file system on one or more disks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Volume {
-    /// The first mount point, as UTF-16.
+    /// The name of the instance: the first mount point, as UTF-16.
     pub(super) name: Vec<u16>,
     /// The first mount point as text, for messages.
     pub(super) text: String,
@@ -64,7 +64,7 @@ pub(super) struct Mounts {
     pub(super) damage: Vec<String>,
 }
 
-/// A line of the table.
+/// A line of the table of mounts.
 struct Mount<'a> {
     id: u64,
     parent: u64,
@@ -112,7 +112,7 @@ impl<'a> Mount<'a> {
 }
 
 impl Mounts {
-    /// Reads the table. Mount points lie below `root`, which stands for `/`.
+    /// Parses the table of mounts. Mount points lie below `root`, which stands for `/`.
     pub(super) fn parse(text: &[u8], root: &Path) -> Self {
         let mut this = Self::default();
         let (lines, cut) = whole_lines(text);
@@ -197,8 +197,8 @@ fn below(root: &Path, place: &[u8]) -> Option<CString> {
     CString::new(path).ok()
 }
 
-/// The text with `\NNN` (octal) replaced by the byte: so the kernel writes blanks, line ends and
-/// backslashes.
+/// The text with each `\NNN` (octal) replaced by the byte. The kernel writes blanks, line ends and
+/// backslashes in this way.
 pub(super) fn unescaped(text: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(text.len());
     let mut rest = text;

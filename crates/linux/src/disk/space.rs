@@ -46,7 +46,7 @@ pub(super) enum Refusal {
 }
 
 impl Refusal {
-    /// The error to report as a fault; `None` for a file system that was unmounted meanwhile, is
+    /// The error to report as a fault; `None` for a file system that has been unmounted since, is
     /// covered, or may not be read by this user.
     pub(super) fn fault(self) -> Option<Errno> {
         match self {
@@ -56,8 +56,8 @@ impl Refusal {
     }
 }
 
-/// The space of a file system, from the first of its mount points that can be
-/// reached; otherwise the reason of the first failure.
+/// The space of a file system, from the first of its mount points that can be reached; the error is
+/// the first failure.
 pub(super) fn ask(volume: &Volume) -> Result<Space, Refusal> {
     let mut refusal = None;
     for place in &volume.places {
@@ -96,7 +96,7 @@ fn ask_at(volume: &Volume, place: &CStr) -> Result<Space, Refusal> {
     })
 }
 
-/// The numerator and denominator, both halved until they fit into 32 bits.
+/// The numbers `part` and `whole`, both halved until they fit into 32 bits.
 pub(super) fn fraction(mut part: u64, mut whole: u64) -> (u64, u64) {
     while part.max(whole) > u64::from(u32::MAX) {
         (part, whole) = (part / 2, whole / 2);

@@ -26,7 +26,7 @@ pub(super) const FLUSH_TIME: usize = 16;
 /// The number of numbers in a line.
 pub(super) const FIELDS: usize = 17;
 
-/// Which groups of numbers a line has; each variant includes those before it.
+/// The groups of numbers that a line has; each variant includes the variants before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum FieldGroups {
     /// Counts and sectors of reads and writes only: a partition before Linux 2.6.25.
@@ -117,7 +117,7 @@ pub(super) struct DeviceCounts {
     pub(super) step: Option<Growth>,
 }
 
-/// The growth between two samples.
+/// The growth of a device's counts between two samples.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Growth {
     pub(super) counts: [u64; FIELDS],
@@ -139,8 +139,8 @@ pub(super) struct Track {
 /// The number of 100 ns units in a millisecond.
 pub(super) const UNITS: u64 = 10_000;
 
-/// By how many milliseconds busy time may exceed the time that passed, because
-/// samples and steps of the kernel's clock do not coincide.
+/// The number of milliseconds by which busy time may exceed the time that passed: samples and steps
+/// of the kernel's clock do not coincide.
 const SLACK: u64 = 10_000;
 
 impl Track {
@@ -221,7 +221,7 @@ fn unwrapped(before: u64, now: u64) -> Option<u64> {
 pub(super) struct Totals {
     started: bool,
     pub(super) counts: [u64; FIELDS],
-    /// The mean times, in 100 ns units.
+    /// The means of the devices' times, in 100 ns units.
     pub(super) means: Means,
 }
 
@@ -234,7 +234,7 @@ pub(super) struct Means {
 }
 
 impl Means {
-    /// The times of one device.
+    /// The times of one device, from its counts and its idle time in 100 ns units.
     pub(super) fn of(counts: &[u64; FIELDS], idle: u64) -> Self {
         Self {
             read: counts[READ_TIME].saturating_mul(UNITS),
@@ -278,7 +278,7 @@ impl Totals {
     }
 }
 
-/// How many requests are under way; 0 for a negative number, which old kernels may print.
+/// The number of requests that are under way; 0 for a negative number, which old kernels may print.
 pub(super) fn queue(counts: &[u64; FIELDS]) -> u64 {
     match counts[IN_FLIGHT] {
         negative if negative > i32::MAX as u64 => 0,

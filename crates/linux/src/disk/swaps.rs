@@ -29,7 +29,7 @@ impl Swaps {
         self.list.get(..self.count).unwrap_or_default()
     }
 
-    /// Replaces the areas by those of the text.
+    /// Replaces the areas by the areas in a text of `/proc/swaps`.
     pub(super) fn parse(&mut self, text: &[u8], faults: &mut Faults) {
         self.count = 0;
         let (mut lines, cut) = whole_lines(text);

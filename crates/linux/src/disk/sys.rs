@@ -1,4 +1,4 @@
-//! Attributes of block devices in `/sys`.
+//! A reader of the attributes of block devices in `/sys`.
 
 use crate::parse::number;
 use rustix::fd::{AsFd, OwnedFd};
@@ -12,7 +12,7 @@ const KEPT: usize = 64;
 /// The number by which `fstatfs` identifies sysfs (`SYSFS_MAGIC`).
 const MAGIC: u64 = 0x6265_6572;
 
-/// A folder laid out as `/sys`.
+/// A folder with the layout of `/sys`.
 pub(super) struct Sys {
     dir: OwnedFd,
     /// Whether the folder is the kernel's own: there an open file is always current, while a
@@ -108,8 +108,8 @@ fn open_file(dir: impl AsFd, path: &CStr) -> Result<OwnedFd, Errno> {
     retry_on_intr(|| openat(&dir, path, flags, Mode::empty()))
 }
 
-/// The path of a device in the folder, with `rest` behind it. A slash in a
-/// device's name is written as an exclamation mark.
+/// The path of a block device below `/sys`, with `rest` behind it. A slash in a device's name is
+/// written as an exclamation mark.
 pub(super) fn block_path(name: &[u8], rest: &[u8]) -> CString {
     let mut path = b"block/".to_vec();
     path.extend(name.iter().map(|byte| if *byte == b'/' { b'!' } else { *byte }));

@@ -20,7 +20,7 @@ pub(super) struct Mounted {
     /// The device in the previous sample, and its counts then.
     last: Option<Last>,
     io: Option<DeviceCounts>,
-    /// Whether the device is known in this sample.
+    /// Whether the file system's device was found in this sample.
     has_device: bool,
     /// Whether the file system is mounted.
     is_there: bool,
@@ -32,7 +32,7 @@ struct Last {
     idle: u64,
 }
 
-/// All volumes of a session.
+/// All file systems of a session that lie on disks.
 #[derive(Default)]
 pub(super) struct Volumes {
     list: Vec<Mounted>,
@@ -48,7 +48,7 @@ impl Volumes {
         self.list.iter().filter(|mounted| mounted.is_there)
     }
 
-    /// Takes the text of the table of mounts.
+    /// Updates the volumes from the text of the table of mounts.
     pub(super) fn update(
         &mut self,
         text: &[u8],

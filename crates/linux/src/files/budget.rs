@@ -4,7 +4,7 @@ use rustix::fd::OwnedFd;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How many descriptors all sessions of this program keep open now.
+/// The number of descriptors that all sessions of this program keep open now.
 static KEPT: AtomicUsize = AtomicUsize::new(0);
 
 /// Raises this program's limit on open files from the soft limit, 1024 on most systems, to the hard
@@ -27,15 +27,15 @@ pub fn raise_open_file_limit() -> std::io::Result<u64> {
 /// the kernel's memory.
 static MOST_KEPT: AtomicUsize = AtomicUsize::new(16_384);
 
-/// Sets how many files of processes, devices and control groups all sessions of this program keep
-/// open at most. The default is 16,384. Half of the program's limit on open files is never exceeded.
+/// Sets the most files of processes, devices and control groups that all sessions of this program
+/// keep open; the default is 16,384. Half of the program's limit on open files is never exceeded.
 /// The number applies to sessions that are opened from now on. With 0 every file is opened and
 /// closed at each reading, which makes a collection three to four times as slow.
 pub fn keep_open_at_most(files: usize) {
     MOST_KEPT.store(files, Ordering::Relaxed);
 }
 
-/// A limit to the number of kept descriptors of the program.
+/// A limit to the number of descriptors that all sessions of the program keep open.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     pub(super) limit: usize,

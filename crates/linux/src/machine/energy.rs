@@ -1,4 +1,4 @@
-//! The energy meters of the processors.
+//! The object Energy Meter: the energy meters of the processors, from `/sys/class/powercap`.
 
 use crate::clock::TimeBase;
 use crate::faults::{Faults, Text, describe, is_denied, is_gone};
@@ -16,27 +16,29 @@ const ENERGY_USED: u32 = index_of!(ENERGY, "Energy");
 const TIME: u32 = index_of!(ENERGY, "Time");
 const POWER: u32 = index_of!(ENERGY, "Power");
 
-/// A number of meters that no machine reaches.
+/// The most meters that are read; no machine has so many.
 const MOST_METERS: usize = 4096;
 
 #[derive(Default)]
 pub(super) struct Meters {
     meters: Vec<Meter>,
-    /// Whether each meter was in the last listing of the folder.
+    /// Whether each meter was in the last listing of the folder, in the order of `meters`.
     seen: Vec<bool>,
 }
 
 struct Meter {
-    /// The name of its folder, such as `intel-rapl:0:1`.
+    /// The name of the meter's folder, such as `intel-rapl:0:1`.
     folder: Vec<u8>,
     path: CString,
     name: Vec<u16>,
-    /// Whether the meter's name could be read.
+    /// Whether `name` is the meter's own name, and not its folder's.
     is_named: bool,
     file: KeptFile,
-    /// The largest number of the meter, in microjoules; behind it the meter wraps to 0.
+    /// The largest number of the meter, in microjoules; behind it the meter begins again at 0. 0
+    /// before the first reading, or if the number is unknown.
     range: u64,
-    /// The last reading in microjoules, and its time in 100 ns units.
+    /// The last reading in microjoules, and its time in 100 ns units; `None` before the first
+    /// reading and after a failed one.
     last: Option<(u64, u64)>,
     /// The energy in microjoules: the first reading plus the energy used since.
     used: u128,
@@ -81,7 +83,8 @@ impl Meters {
         Ok(())
     }
 
-    /// Updates the list of meters from their folder.
+    /// Updates the list of meters: removes meters without a folder, adds new meters, and names the
+    /// meters that have no name yet.
     fn list(&mut self, sys: &mut Reader) -> Result<(), Errno> {
         let Self { meters, seen } = self;
         seen.clear();
@@ -128,8 +131,8 @@ impl Meter {
         })
     }
 
-    /// Reads the meter; returns the time of the reading, or `None` if it has no value. Since Linux 5.10 only the
-    /// superuser may read it.
+    /// Reads the meter; returns the time of the reading, or `None` if the meter has no value. Since Linux 5.10
+    /// only the superuser may read a meter.
     fn read(&mut self, sys: &mut Reader, base: &TimeBase, faults: &mut Faults) -> Option<u64> {
         let mut failed = |folder: &[u8], message: fmt::Arguments<'_>| {
             faults.instance(Text(folder), message);
@@ -179,8 +182,8 @@ impl Meter {
     }
 }
 
-/// The name of a meter behind that of the meter that contains it, such as `package-0 core`; `None` if it
-/// cannot be read.
+/// The name of a meter behind the name of the meter that contains it, such as `package-0 core`;
+/// `None` if either name cannot be read.
 fn name_of(sys: &mut Reader, folder: &[u8]) -> Option<Vec<u8>> {
     let own = read_name(sys, folder)?;
     let parent = folder.iter().rposition(|byte| *byte == b':').and_then(|at| folder.get(..at));
@@ -202,7 +205,8 @@ fn read_number(sys: &mut Reader, path: &[u8]) -> Option<u64> {
     number(sys.text().strip_suffix(b"\n")?)
 }
 
-/// Converts microjoules to picowatt hours: one microjoule is 1000000 / 3600 pWh.
+/// Converts microjoules to picowatt hours: one microjoule is 1000000 / 3600 pWh. A result beyond 64
+/// bits becomes `u64::MAX`.
 fn picowatt_hours(microjoules: u128) -> u64 {
     let value = microjoules.saturating_mul(2500) / 9;
     u64::try_from(value).unwrap_or(u64::MAX)

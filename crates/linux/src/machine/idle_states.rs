@@ -1,4 +1,5 @@
-//! The idle states of the processors, from `cpuidle` in `/sys/devices/system/cpu`.
+//! The object Processor Idle State: the idle states of the processors, from `cpuidle` in
+//! `/sys/devices/system/cpu`.
 
 use crate::faults::{Faults, Text, describe, is_gone};
 use crate::files::{PidPath, Reader, decimal};
@@ -9,10 +10,11 @@ use perfhive_engine::{Collection, ObjectWriter, ProviderError};
 use perfhive_format::{InstanceHead, NameRef, TitleIndex};
 use rustix::io::Errno;
 
-/// A number of states of a processor that no kernel reaches (`CPUIDLE_STATE_MAX` is 10).
+/// The most idle states that are read of a processor; no kernel has so many (`CPUIDLE_STATE_MAX` is
+/// 10).
 const MOST_STATES: u32 = 16;
 
-/// A file of an idle state, its counter, and the factor to the counter's unit.
+/// A file of an idle state, its counter, and the factor from the file's unit to the counter's.
 struct File {
     name: &'static [u8],
     counter: u32,
@@ -33,7 +35,7 @@ const FILES: [File; 6] = [
 pub(super) struct IdleStates {
     processors: Vec<u32>,
     name: Vec<u16>,
-    /// The name of the state at hand, without the processor.
+    /// The name of the state that is being read, without the processor.
     state: Vec<u16>,
 }
 

@@ -1,4 +1,4 @@
-//! The memory of each NUMA node.
+//! The object NUMA Node Memory: the memory of each NUMA node, from `/sys/devices/system/node`.
 
 use super::write_nothing;
 use crate::faults::{Faults, describe, is_gone};
@@ -11,7 +11,7 @@ use perfhive_engine::{ObjectWriter, ProviderError};
 use perfhive_format::InstanceHead;
 use std::fmt;
 
-/// The words of a node's `meminfo` behind `Node N `, each with its counter and unit.
+/// The words of a node's `meminfo` behind `Node N `, each with its counter and the counter's unit.
 const SIZES: [(&[u8], u32, Unit); 15] = [
     (b"MemTotal:", index_of!(NODE, "Total MBytes"), Unit::Megabytes),
     (b"MemFree:", index_of!(NODE, "Free & Zero Page List MBytes"), Unit::Megabytes),
@@ -30,7 +30,7 @@ const SIZES: [(&[u8], u32, Unit); 15] = [
     (b"HugePages_Free:", index_of!(NODE, "Huge Pages Free"), Unit::Count),
 ];
 
-/// The words of a node's `numastat`, each with its counter.
+/// The words of a node's `numastat`, each with its counter; the numbers are used as they are.
 const EVENTS: [(&[u8], u32); 6] = [
     (b"numa_hit", index_of!(NODE, "NUMA Hits/sec")),
     (b"numa_miss", index_of!(NODE, "NUMA Misses/sec")),
@@ -42,7 +42,7 @@ const EVENTS: [(&[u8], u32); 6] = [
 
 #[derive(Clone, Copy)]
 enum Unit {
-    /// Units of 1024² bytes, rounded down.
+    /// Units of 1024² bytes, rounded down; the file has kibibytes.
     Megabytes,
     Bytes,
     Count,
@@ -62,7 +62,7 @@ impl Unit {
 pub(super) struct Nodes {
     numbers: Vec<u32>,
     nodes: Vec<Node>,
-    /// The node's `meminfo` without the words `Node N `.
+    /// The `meminfo` of the node that is being read, without the words `Node N `.
     text: Vec<u8>,
     counts: Vec<(u32, [u64; EVENTS.len()])>,
     tally: Tally<{ EVENTS.len() }>,
@@ -124,7 +124,7 @@ impl Nodes {
         Ok(())
     }
 
-    /// Removes nodes that vanished from `nodes` and adds new ones, by their `numbers`.
+    /// Removes the nodes that are no longer in `numbers`, and adds a node for each new number.
     fn follow(&mut self) {
         let numbers = &self.numbers;
         self.nodes.retain(|node| numbers.binary_search(&node.number).is_ok());
@@ -135,7 +135,7 @@ impl Nodes {
         }
     }
 
-    /// Sets the counters to the sums over all nodes.
+    /// Sets the counters of `_Total`: sums over all nodes. A size that no node has is not set.
     fn set_total(&self, row: &mut CounterValues) {
         row.clear();
         for (at, (_, counter, unit)) in SIZES.into_iter().enumerate() {
@@ -160,7 +160,8 @@ impl Node {
         }
     }
 
-    /// Reads the node's files; returns whether the node still exists.
+    /// Reads the node's files; returns `false` if the node no longer exists. A file that cannot be
+    /// read is a fault, and its counters have no value.
     fn read(&mut self, sys: &mut Reader, text: &mut Vec<u8>, faults: &mut Faults) -> bool {
         let mut path = PidPath::numbered(b"devices/system/node/node", self.number);
         let length = path.len();
@@ -202,7 +203,8 @@ impl Node {
     }
 }
 
-/// Copies the lines without the words `Node N `.
+/// Copies a node's `meminfo` into `out`, without the words `Node N ` before each line. A line
+/// without them is left out.
 fn strip(text: &[u8], out: &mut Vec<u8>) {
     out.clear();
     for line in text.split_inclusive(|byte| *byte == b'\n') {

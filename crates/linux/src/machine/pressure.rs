@@ -1,4 +1,5 @@
-//! The pressure on the machine: how long tasks waited for processors, memory and devices.
+//! The object Pressure: how long the machine's tasks waited for processors, memory and devices,
+//! from `/proc/pressure`.
 
 use crate::faults::{Faults, Text, is_denied, is_gone, unreadable};
 use crate::files::Reader;
@@ -22,7 +23,7 @@ const RESOURCES: [(&CStr, Names); 4] = [
 ];
 type Names = [Option<&'static str>; 2];
 
-/// The words before the numbers of a line, each with its counter: averages in
+/// The words before the averages of a line, each with its counter. The averages are read in
 /// hundredths of a percent.
 const AVERAGES: [(&[u8], u32); 3] = [
     (b"avg10=", index_of!(PRESSURE, "% Stalled Time 10 s Average")),
@@ -36,11 +37,12 @@ const WHOLE: u64 = 10_000;
 #[derive(Default)]
 pub(super) struct Pressure {
     files: [Option<OwnedFd>; RESOURCES.len()],
-    /// The lines of this collection, each behind its instance name.
+    /// The parsed lines of this collection, each behind its instance name.
     lines: Vec<(&'static str, Line)>,
 }
 
-/// The numbers of a line: the total in 100 ns units, the averages in hundredths of a percent.
+/// The numbers of a line: the total waiting time in 100 ns units, the averages in hundredths of a
+/// percent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Line {
     stalled: u64,
@@ -86,7 +88,8 @@ impl Pressure {
     }
 }
 
-/// Reads the lines of a file into `out`; returns whether the text is truncated.
+/// Parses the lines of a file into `out`, with the instance names of `some` and `full`; returns
+/// whether the text ends within a line.
 fn read(
     text: &[u8],
     [some, full]: Names,

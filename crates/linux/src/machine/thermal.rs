@@ -1,4 +1,4 @@
-//! The temperatures of the thermal zones.
+//! The object Thermal Zone Information: the temperatures of the zones, from `/sys/class/thermal`.
 
 use crate::faults::{Faults, Text, describe, is_denied, is_gone};
 use crate::files::{KeptFile, PidPath, Reader};
@@ -24,7 +24,7 @@ struct Zone {
     number: u32,
     /// The name of the instance: type and number of the zone.
     name: Vec<u16>,
-    /// Whether the type of the zone could be read.
+    /// Whether `name` has the zone's type; the type is read again until then.
     is_named: bool,
     file: KeptFile,
     /// The temperature in tenths of a kelvin; `None` if the zone has no reading.
@@ -84,7 +84,7 @@ impl Zone {
         }
     }
 
-    /// Reads the zone's files; returns whether the zone still exists.
+    /// Reads the zone's files; returns `false` if the zone no longer exists.
     fn read(&mut self, sys: &mut Reader, faults: &mut Faults) -> bool {
         let mut path = PidPath::numbered(b"class/thermal/thermal_zone", self.number);
         let length = path.len();
@@ -123,7 +123,8 @@ impl Zone {
     }
 }
 
-/// Tenths of a kelvin, from a text with thousandths of a degree Celsius; `None` for another text.
+/// Tenths of a kelvin, from a text with thousandths of a degree Celsius; `None` for another text,
+/// and for a temperature below absolute zero.
 fn tenths_of_kelvin(text: &[u8]) -> Option<u64> {
     let digits = text.strip_suffix(b"\n")?;
     let milli = match digits.strip_prefix(b"-") {

@@ -1,18 +1,19 @@
 //! A reader of long files of `/proc`, line by line, in a buffer of limited size.
 //!
 //! The kernel delivers such a file in pieces of whole lines, about a page each, and continues where
-//! it stopped if each read begins where the last one ended. Meanwhile the process runs on and
-//! changes its mappings.
+//! it stopped if each read begins where the last one ended. Between two reads the process runs on
+//! and may change its mappings.
 
 use crate::faults::describe;
 use rustix::fd::OwnedFd;
 use rustix::io::{Errno, pread, retry_on_intr};
 use std::fmt;
 
-/// The size of the buffer in bytes: more than the longest line, whose path has 4095 bytes, each written as
-/// up to four.
+/// The size of the buffer in bytes: more than the longest line. Its path has 4095 bytes, each of
+/// which the kernel may write as four.
 const BUFFER: usize = 64 << 10;
-/// A length in bytes that no such file reaches: several hundred thousand mappings in `smaps`.
+/// The most bytes that are read of a file. No file reaches them: they are several hundred thousand
+/// mappings in `smaps`.
 const TOO_LONG: u64 = 1 << 30;
 
 const _: () = assert!(BUFFER > 4 * 4096);
@@ -42,8 +43,8 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// Calls `each` with every line, its end included, until `each` returns an error; returns whether
-    /// there was a line.
+    /// Calls `each` with every line, its end included, until `each` returns an error; returns `false`
+    /// if the file is empty.
     pub(super) fn read(
         &mut self,
         fd: &OwnedFd,

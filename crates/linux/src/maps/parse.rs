@@ -2,10 +2,10 @@
 
 use crate::parse::number;
 
-/// The number of Windows' protections of a mapping.
+/// The number of protections that a mapping may have in Windows.
 pub(super) const PROTECTIONS: usize = 8;
 
-/// A mapping of a process: a range of its addresses.
+/// A mapping of a process: the addresses from `start` to before `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mapping<'a> {
     pub(super) start: u64,
@@ -15,12 +15,12 @@ pub(super) struct Mapping<'a> {
     pub(super) protection: usize,
     pub(super) is_shared: bool,
     pub(super) is_executable: bool,
-    /// The path of the mapped file, as the kernel writes it; `None` without a file.
+    /// The path of the mapped file, as the kernel writes it; `None` for a mapping without a file.
     pub(super) file: Option<&'a [u8]>,
 }
 
 impl<'a> Mapping<'a> {
-    /// Parses a line, which must include its end; `None` for an invalid line.
+    /// Parses a line of `maps`, which must include its line end; `None` for an invalid line.
     pub(super) fn parse(line: &'a [u8]) -> Option<Self> {
         let line = line.strip_suffix(b"\n")?;
         let (range, rest) = word(line)?;
@@ -69,20 +69,22 @@ impl<'a> Mapping<'a> {
     }
 }
 
-/// Whether a line of `smaps` begins a mapping; lines with a mapping's numbers begin with a capital letter.
+/// Whether a line of `smaps` begins a mapping. Lines with a mapping's numbers begin with a capital
+/// letter.
 pub(super) fn is_header(line: &[u8]) -> bool {
     line.first().is_some_and(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// The first word, and the text behind the blank that follows it; `None` if the text begins with a blank or is
-/// empty.
+/// The first word of a text, and the text behind the blank that follows; `None` if the text begins
+/// with a blank or is empty.
 fn word(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let length = text.iter().position(|byte| *byte == b' ').unwrap_or(text.len());
     let (word, rest) = text.split_at_checked(length)?;
     (!word.is_empty()).then(|| (word, rest.get(1..).unwrap_or_default()))
 }
 
-/// A hexadecimal number as the kernel writes it, without a prefix; `None` for another text.
+/// A hexadecimal number as the kernel writes it, without a prefix; `None` for another text, or for
+/// more than 16 digits.
 fn hexadecimal(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || digits.len() > 16 {
         return None;
@@ -97,7 +99,7 @@ fn hexadecimal(digits: &[u8]) -> Option<u64> {
     })
 }
 
-/// Writes a path into `out`, with a line feed in place of each `\012` of the kernel's.
+/// Writes a path into `out`, with a line feed in place of each `\012` that the kernel wrote for it.
 pub(super) fn unescape(path: &[u8], out: &mut Vec<u8>) {
     out.clear();
     let mut rest = path;
@@ -118,18 +120,18 @@ pub(super) fn unescape(path: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(rest);
 }
 
-/// The state of a thread, from `/proc/PID/task/TID/syscall`.
+/// The state of a thread, as `/proc/PID/task/TID/syscall` gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ThreadState {
     /// The thread waits; its instruction pointer has this address.
     At(u64),
     /// The thread runs or is about to run.
     Running,
-    /// The thread is of the kernel, or has ended.
+    /// The thread belongs to the kernel, or has ended.
     Nowhere,
 }
 
-/// The state in the text of `syscall`; `None` for an invalid text.
+/// The state of a thread, from the text of `syscall`; `None` for an invalid text.
 pub(super) fn thread_state(text: &[u8]) -> Option<ThreadState> {
     let line = text.strip_suffix(b"\n")?;
     if line == b"running" {

@@ -1,38 +1,41 @@
-//! Sums over the mappings of one process.
+//! Sums over the mappings of one process, from `maps` or `smaps`.
 
 use super::lines::Broken;
 use super::parse::{Mapping, PROTECTIONS, is_header};
 use crate::parse::{keyed, kib_to_bytes};
 use std::hash::{BuildHasher, RandomState};
 
-/// The lines of `smaps` that are counted: resident, proportional, private and
-/// dirty, swapped memory.
+/// The words of the lines in `smaps` that are summed: resident, proportional, private and dirty,
+/// and swapped memory.
 pub(super) const FIELDS: [&[u8]; 4] = [b"Rss:", b"Pss:", b"Private_Dirty:", b"Swap:"];
 
-/// The most bytes of paths of one process. A process beyond it is left out.
+/// The most bytes of mapped files' paths in one process. A process with more is left out, with a
+/// fault.
 const MOST_BYTES: usize = 32 << 20;
-/// The most files of one process: four times the usual limit of mappings.
+/// The most mapped files of one process: four times the usual limit of mappings. A process with
+/// more is left out, with a fault.
 const MOST_FILES: usize = 1 << 18;
 
-/// The first address that belongs to the kernel. The page that old kernels list there (calls at a fixed
-/// place) is not memory of the process.
+/// The first address that belongs to the kernel. Old kernels list a page there (`[vsyscall]`),
+/// which is not memory of the process.
 const KERNEL: u64 = 1 << 63;
 
-/// A file that a process has mapped.
+/// A file that a process has mapped, with the sums over its mappings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct File {
     hash: u64,
-    /// The range of its path in [`Tally::paths`].
+    /// The range of the file's path in [`Tally::paths`].
     pub(super) path: (usize, usize),
     /// Whether a part of the file is mapped executable.
     pub(super) is_image: bool,
     pub(super) sums: Sums,
 }
 
-/// Sums over mappings: sizes, number and memory.
+/// Sums over mappings: the bytes of address space, the number of mappings, and the bytes of memory
+/// in the order of [`FIELDS`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sums {
-    /// The bytes of each protection.
+    /// The bytes of address space by protection ([`Mapping::protection`]).
     pub(super) sizes: [u64; PROTECTIONS],
     pub(super) mappings: u64,
     pub(super) memory: [u64; FIELDS.len()],
@@ -55,10 +58,10 @@ impl Sums {
     }
 }
 
-/// Where the numbers below a mapping's line in `smaps` are added.
+/// The sums to which the numbers below a mapping's line in `smaps` are added.
 #[derive(Clone, Copy, Debug, Default)]
 enum Current {
-    /// Nowhere.
+    /// The numbers are skipped: the mapping is not counted, or no mapping was read yet.
     #[default]
     Nothing,
     File(usize),
@@ -66,7 +69,8 @@ enum Current {
     Private,
 }
 
-/// An entry of the hash table of paths: the number of a file, valid in one generation only.
+/// An entry of the hash table of paths: a position in [`Tally::files`]. An entry of another
+/// generation than the table's is free.
 #[derive(Clone, Copy, Default)]
 struct Slot {
     generation: u32,
@@ -82,20 +86,21 @@ pub(super) struct Tally {
     generation: u32,
     hasher: RandomState,
     current: Current,
-    /// The end address of the mapping before.
+    /// The highest end address of the mappings so far; bytes below it are counted already.
     end: u64,
     /// The shared memory without a file.
     pub(super) shared: Sums,
     /// The private memory without a file, including memory that is only reserved.
     pub(super) private: Sums,
-    /// How many numbers of mappings `smaps` gave.
+    /// The number of lines of [`FIELDS`] that `smaps` has had.
     told: u64,
-    /// How many numbers of mappings `smaps` should have given.
+    /// The number of lines of [`FIELDS`] that `smaps` should have had: one of each for every
+    /// mapping.
     expected: u64,
 }
 
 impl Tally {
-    /// Starts the sums of another process.
+    /// Clears the sums, for another process.
     pub(super) fn clear(&mut self) {
         self.paths.clear();
         self.files.clear();
@@ -153,7 +158,8 @@ impl Tally {
         Ok(())
     }
 
-    /// Adds a line with a number of the current mapping.
+    /// Adds a line of `smaps` with a number of the current mapping. A line of another field than
+    /// [`FIELDS`] is skipped.
     fn field(&mut self, line: &[u8]) -> Result<(), Broken> {
         let Some(which) = FIELDS.iter().position(|field| line.starts_with(field)) else {
             // Another line of `smaps`; or a line that is no such line.
@@ -177,7 +183,7 @@ impl Tally {
         Ok(())
     }
 
-    /// Whether there is a mapping and `smaps` gave all numbers of every mapping.
+    /// Whether the process has mappings and `smaps` gave all numbers of every mapping.
     pub(super) fn has_memory(&self) -> bool {
         self.expected > 0 && self.told == self.expected
     }
@@ -202,7 +208,7 @@ impl Tally {
         self.paths.get(file.path.0..file.path.1).unwrap_or_default()
     }
 
-    /// The number of the file with this path, which is added if it is new.
+    /// The position in `files` of the file with this path; a new file is added.
     fn file(&mut self, path: &[u8]) -> Result<usize, Broken> {
         // The mappings of a file mostly follow one another.
         if let Current::File(last) = self.current
@@ -231,7 +237,8 @@ impl Tally {
         Ok(number)
     }
 
-    /// The place of a file in the hash table, or the free place where it belongs. Half of the table is free.
+    /// The position in the hash table of the file for which `is_it` is true, or else the free
+    /// position where it belongs. Half of the table is free.
     fn slot(&self, hash: u64, is_it: impl Fn(&File) -> bool) -> usize {
         let most = self.slots.len().saturating_sub(1);
         let mut at = hash as usize & most;

@@ -1,4 +1,5 @@
-//! The object Thread Details: where in the program each thread is.
+//! The object Thread Details: the instruction pointer of each thread, from
+//! `/proc/PID/task/TID/syscall`.
 
 use super::parse::{ThreadState, thread_state};
 use super::{Listed, Maps};

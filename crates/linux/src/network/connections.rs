@@ -10,11 +10,12 @@ pub(super) struct Connections {
     pub(super) v6: u64,
 }
 
-/// The states established and close-wait, which Windows counts as established.
+/// The states established and close-wait, as the kernel prints them. Windows counts connections in
+/// both as established.
 const STATES: [&[u8]; 2] = [b"01", b"08"];
 
-/// The prefix of an IPv4-mapped address. The kernel prints words in its own byte
-/// order.
+/// The first 12 bytes of an IPv4-mapped IPv6 address, in hexadecimal. The kernel prints words in
+/// its own byte order.
 const MAPPED: &[u8] = if cfg!(target_endian = "little") {
     b"0000000000000000FFFF0000"
 } else {
@@ -22,8 +23,8 @@ const MAPPED: &[u8] = if cfg!(target_endian = "little") {
 };
 
 impl Connections {
-    /// Adds the connections in the text of `net/tcp` or `net/tcp6`. `None` if the text is
-    /// damaged: an incomplete count would be wrong.
+    /// The counts with the connections in the text of `net/tcp` or `net/tcp6` added; `None` if the
+    /// text is damaged, since an incomplete count would be wrong.
     #[must_use]
     pub(super) fn add(mut self, text: &[u8]) -> Option<Self> {
         let (mut lines, cut) = whole_lines(text);

@@ -1,5 +1,4 @@
-//! `/proc/net/dev`: a heading that names the columns, and a line for each
-//! interface.
+//! A parser of `/proc/net/dev`: a heading that names the columns, and a line for each interface.
 
 use crate::parse::{number, whole_lines};
 use crate::table::{INTERFACE, index_of};
@@ -7,10 +6,11 @@ use perfhive_engine::standard::CounterValues;
 
 use super::pairs::words;
 
-/// A number of columns that no kernel reaches.
+/// The most columns that are parsed; no kernel has so many.
 const MOST_COLUMNS: usize = 32;
 
-/// The names of the columns that fill counters, in the order of [`Values`].
+/// The columns of received packets that fill counters, each with its counter, in the order of
+/// [`Values`].
 const RECEIVED: [(&str, u32); 8] = [
     ("bytes", index_of!(INTERFACE, "Bytes Received/sec")),
     ("packets", index_of!(INTERFACE, "Packets Received/sec")),
@@ -35,18 +35,21 @@ const SENT: [(&str, u32); 8] = [
 const TOTALS: [(u32, usize, usize); 2] =
     [(index_of!(INTERFACE, "Bytes Total/sec"), 0, 8), (index_of!(INTERFACE, "Packets/sec"), 1, 9)];
 
-/// The values of [`RECEIVED`] and then of [`SENT`].
+/// The values of an interface: the columns of [`RECEIVED`], and behind them the columns of
+/// [`SENT`].
 pub(super) type Values = [u64; 16];
 
-/// The columns of this kernel's file.
+/// The columns that this kernel's file has.
 pub(super) struct Columns {
-    /// The position in [`Values`] of each column that fills a counter.
+    /// For each column of the file, the position in [`Values`]; `None` for a column that fills no
+    /// counter.
     places: [Option<u8>; MOST_COLUMNS],
     count: usize,
 }
 
 impl Columns {
-    /// The columns that the heading names; `None` if there is no heading.
+    /// The columns that the heading names; `None` if there is no heading, or more than
+    /// [`MOST_COLUMNS`] columns.
     pub(super) fn parse(text: &[u8]) -> Option<Self> {
         let (mut lines, _) = whole_lines(text);
         let names = lines.nth(1)?;
@@ -67,7 +70,8 @@ impl Columns {
         Some(columns)
     }
 
-    /// The values of an interface's line; `None` if it lacks a number.
+    /// The values of an interface's line, behind the name; `None` if the line has not exactly one
+    /// number for each column.
     fn values(&self, line: &[u8]) -> Option<Values> {
         let mut values = [0; 16];
         let mut words = words(line);
@@ -80,7 +84,7 @@ impl Columns {
         words.next().is_none().then_some(values)
     }
 
-    /// Sets the counters for which the file has columns.
+    /// Sets the counters for which the file has columns, sums of two columns included.
     pub(super) fn set(&self, values: &Values, row: &mut CounterValues) {
         let counters = RECEIVED.iter().chain(&SENT).zip(values);
         for (place, ((_, counter), value)) in (0..).zip(counters) {
@@ -110,7 +114,8 @@ impl Columns {
     }
 }
 
-/// The interfaces with their values; the error of a damaged line is its name, if it has one.
+/// The name and the values of each interface in the file. The error of a damaged line is the
+/// interface's name, or `None` if the line has no name.
 pub(super) fn devices<'a>(
     text: &'a [u8],
     columns: &Columns,

@@ -1,5 +1,5 @@
 //! The objects Network Interface and Network Adapter, from `/proc/net/dev`, the attributes in
-//! `/sys/class/net`, and the queues that netlink tells.
+//! `/sys/class/net`, and the lengths of the queues that rtnetlink reports.
 
 use super::devices::{Columns, devices};
 use super::queues::Queues;
@@ -64,23 +64,24 @@ const ATTRIBUTES: [Attribute; 7] = [
     },
 ];
 
-/// An interface that was seen in a collection.
+/// The identity of an interface that was seen in a collection, kept under its name.
 #[derive(Clone, Copy)]
 struct SeenInterface {
     /// The kernel's index of the interface, which is never reused.
     number: u64,
-    /// The number of the last collection that saw it.
+    /// The number of the last collection that found the interface.
     seen: u64,
 }
 
-/// An interface in this collection: the place of its name, and its values.
+/// An interface in this collection.
 struct Line {
     name: Range<usize>,
     row: CounterValues,
     is_adapter: bool,
 }
 
-/// What a collection wants besides the columns of `/proc/net/dev`.
+/// What a collection wants besides the columns of `/proc/net/dev`: attributes in the order of
+/// [`ATTRIBUTES`], the object Network Adapter, and lengths of queues.
 struct Wanted {
     attributes: [bool; ATTRIBUTES.len()],
     adapters: bool,
@@ -95,10 +96,10 @@ pub(super) struct Interfaces {
     known: BTreeMap<Vec<u8>, SeenInterface>,
     collections: u64,
     names: Vec<u8>,
-    /// The interfaces of this collection; lines of interfaces that vanished are reused.
+    /// The interfaces of this collection, in front; lines behind them are kept for reuse.
     lines: Vec<Line>,
     units: Vec<u16>,
-    /// The reader of the kernel's queues; `None` if the folders are not those of this machine.
+    /// The reader of the lengths of queues; `None` for a copy of a machine's folders.
     queues: Option<Queues>,
     layouts: Layouts,
     adapters: Layouts,
@@ -106,8 +107,9 @@ pub(super) struct Interfaces {
 }
 
 impl Interfaces {
-    /// The state of a session. `folder` takes the place of `/sys`; `is_live` says that the interfaces are
-    /// those that this process sees.
+    /// The state of a session. `folder` is the machine's `sys`, without which there are no
+    /// attributes. `is_live` says that this process sees these interfaces, so that the kernel can
+    /// be asked for their queues.
     pub(super) fn new(folder: Option<PathBuf>, is_live: bool) -> Self {
         Self {
             file: None,
@@ -176,7 +178,8 @@ impl Interfaces {
         written
     }
 
-    /// Reads the lengths of the queues; returns whether they are known.
+    /// Reads the lengths of the queues; returns `false` if they are not known: if reading failed,
+    /// which is a fault, or for a copy of a machine's folders.
     fn read_queues(&mut self) -> bool {
         let Some(queues) = &mut self.queues else { return false };
         let done = queues.read();
@@ -197,7 +200,8 @@ impl Interfaces {
         }
     }
 
-    /// Reads every interface; returns the number of filled lines.
+    /// Reads every interface into `lines`; returns the number of filled lines. An interface that
+    /// took over the name of another one has no values in its first collection.
     fn read(&mut self, text: &[u8], columns: &Columns, wanted: &Wanted) -> usize {
         self.collections += 1;
         self.names.clear();
@@ -273,8 +277,9 @@ impl Interfaces {
     }
 }
 
-/// Whether another interface had this name in the previous collection, by the kernel's index `number`.
-/// Without an index the answer is `false`.
+/// Whether another interface had this name in the previous collection, and notes the current one in
+/// `known`. `number` is the kernel's index of the current one; without it the answer is `false`.
+/// `seen` is the number of this collection.
 fn is_replaced(
     known: &mut BTreeMap<Vec<u8>, SeenInterface>,
     name: &[u8],
@@ -310,7 +315,8 @@ impl Link<'_> {
         self.attribute("/ifindex", number)
     }
 
-    /// Whether the interface belongs to a device on a bus or of a virtual machine's host.
+    /// Whether the interface belongs to a device, on a bus or provided by the host of a virtual
+    /// machine.
     fn has_device(&mut self) -> bool {
         self.attribute("/device/uevent", |_| Some(())).is_some()
     }
@@ -325,8 +331,8 @@ impl Link<'_> {
         }
     }
 
-    /// The value of an attribute. `None` if the attribute is missing or the driver does not
-    /// know it, which is not a fault, and after a fault.
+    /// The value of the attribute in `file`, as `value` parses it; `None` if the attribute is
+    /// missing or the driver does not know it, and after a fault.
     fn attribute<T>(&mut self, file: &str, value: fn(&[u8]) -> Option<T>) -> Option<T> {
         let error = match self.attributes.once_here(self.path.file(file)?) {
             Ok(()) => match value(self.attributes.text().trim_ascii()) {
@@ -345,7 +351,7 @@ impl Link<'_> {
     }
 }
 
-/// The speed in bits per second; `None` if the driver does not know it.
+/// The speed of an interface in bits per second; `None` if the driver does not know it.
 struct Speed(Option<u64>);
 
 impl Speed {
@@ -363,21 +369,23 @@ impl Speed {
     }
 }
 
-/// The number of a state in `operstate`, as in RFC 2863; `None` for another text.
+/// The number of an operational status in RFC 2863, from the text of `operstate`; `None` for
+/// another text.
 fn state(text: &[u8]) -> Option<u64> {
     let states: [&[u8]; 7] =
         [b"up", b"down", b"testing", b"unknown", b"dormant", b"notpresent", b"lowerlayerdown"];
     (1..).zip(states).find(|(_, state)| *state == text).map(|(number, _)| number)
 }
 
-/// The administrative status by `flags`, a hexadecimal number: 1 if the interface is up, 2 if it is down.
+/// The administrative status, from the hexadecimal number in `flags`: 1 if the interface is up, 2
+/// if it is down; `None` for another text.
 fn administrative(text: &[u8]) -> Option<u64> {
     let digits = std::str::from_utf8(text.strip_prefix(b"0x")?).ok()?;
     let flags = u64::from_str_radix(digits, 16).ok()?;
     Some(if flags & 1 == 1 { 1 } else { 2 })
 }
 
-/// The path of an attribute, built without allocating.
+/// The path of an attribute below `/sys/class/net`, built without allocating.
 struct NetPath {
     bytes: [u8; 64],
     /// The length of the interface's name.
@@ -385,8 +393,8 @@ struct NetPath {
 }
 
 impl NetPath {
-    /// The path for an interface; `None` for a name that no interface can have, because it would lead out of
-    /// the folder.
+    /// The path for the interface `name`; `None` for a name that no interface can have: one that is
+    /// too long or would lead out of the folder.
     fn new(name: &[u8]) -> Option<Self> {
         let is_plain = !name.contains(&b'/') && !name.contains(&0);
         if !is_plain || matches!(name, b"" | b"." | b"..") {

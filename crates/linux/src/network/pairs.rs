@@ -10,14 +10,14 @@ use crate::table::network::{File, ProtocolRow, SOCKET_BUFFER_BYTES, Section};
 use perfhive_engine::standard::{CounterValues, MOST};
 use std::fmt;
 
-/// A fault of a section of a file.
+/// A fault of a file or of a section in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Damage {
     /// The section is missing.
     Missing(&'static str),
     /// The lines of names and numbers have different lengths.
     Uneven(&'static str),
-    /// The number of a name in the section is invalid.
+    /// The section, and a name in it that has no valid number.
     NoNumber(&'static str, &'static str),
     /// The text ends within a line.
     Cut,
@@ -34,13 +34,14 @@ impl fmt::Display for Damage {
     }
 }
 
-/// The words of a line.
+/// The words of a line, which blanks separate.
 pub(super) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
 }
 
-/// Sets the counters of `rows` that are sums of fields of a section. `page` is the size of a page in
-/// bytes; `damaged` is called with each fault.
+/// Sets the counters of `rows` that are sums of fields of a section, from the `text` of the
+/// section's file. `page` is the size of a page in bytes; `damaged` is called with each fault. A
+/// counter that lacks a field is not set.
 pub(super) fn fill(
     text: &[u8],
     section: &'static Section,
@@ -67,7 +68,7 @@ pub(super) fn fill(
 
 type Damaged<'a> = &'a mut dyn FnMut(Damage);
 
-/// The rest of a line behind the section's name and a colon; `None` for other lines.
+/// The text of a line behind the section's name and a colon; `None` for a line of another section.
 fn of_section<'a>(line: &'a [u8], section: &str) -> Option<&'a [u8]> {
     line.strip_prefix(section.as_bytes())?.strip_prefix(b":")
 }
@@ -125,23 +126,24 @@ fn one_line<'a>(
     true
 }
 
-/// The sums of the fields of each row.
+/// The sums of a section's fields, by the position of each row.
 struct Sums {
     section: &'static Section,
     rows: &'static [ProtocolRow],
     values: [u64; MOST],
-    /// Which fields of each row were found, as bits.
+    /// The fields of each row that were found, as bits in the order of [`ProtocolRow::fields`].
     seen: [u8; MOST],
 }
 
 impl Sums {
-    /// The rows that this section fills, each behind its place.
+    /// The rows that this section fills, each with its position among all rows.
     fn filled(&self) -> impl Iterator<Item = (usize, &'static ProtocolRow)> + use<> {
         let file = self.section.file;
         self.rows.iter().enumerate().filter(move |(_, row)| row.file == Some(file))
     }
 
-    /// Adds a field to the sums that contain it. If several fields have one name, the first is used.
+    /// Adds a field to the sums of all rows that have it. If several fields have the same name, the
+    /// first is used.
     fn take(&mut self, name: &[u8], value: &[u8], damaged: Damaged<'_>) {
         let mut bad = None;
         for (place, row) in self.filled() {
@@ -168,7 +170,7 @@ impl Sums {
         }
     }
 
-    /// Sets the counters of which all fields were found.
+    /// Sets the counters of rows with all fields found.
     fn finish(&self, page: u64, row: &mut CounterValues) {
         for (place, ProtocolRow { counter, fields, .. }) in self.filled() {
             let (Some(sum), Some(seen)) = (self.values.get(place), self.seen.get(place)) else {

@@ -2,7 +2,7 @@
 //!
 //! The kernel answers a request `RTM_GETQDISC` with a message for each discipline (rtnetlink(7),
 //! `linux/rtnetlink.h`, `linux/gen_stats.h`). The discipline at the root of an interface includes the
-//! packets in those below it.
+//! packets of the disciplines below.
 
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -32,20 +32,21 @@ const TCA_STATS_QUEUE: u16 = 3;
 /// The bits of an attribute's type that are not flags.
 const NLA_TYPE_MASK: u16 = 0x3fff;
 
-/// The size in bytes of the buffer for one answer; the kernel fills pages.
+/// The size in bytes of the buffer for one answer. An answer of the kernel fills at most some
+/// pages.
 const ROOM: usize = 32 << 10;
 
-/// A reader of the lengths of the queues.
+/// A reader of the lengths of the interfaces' queues, in packets.
 #[derive(Default)]
 pub(super) struct Queues {
     socket: Option<OwnedFd>,
     buffer: Vec<u8>,
-    /// The index of each interface and the number of its packets.
+    /// The kernel's index of each interface, and the number of packets that wait there.
     lengths: Vec<(u64, u64)>,
 }
 
 impl Queues {
-    /// Reads the lengths of all queues.
+    /// Reads the lengths of the queues of all interfaces.
     pub(super) fn read(&mut self) -> Result<(), Errno> {
         self.lengths.clear();
         let done = self.ask();
@@ -80,15 +81,17 @@ impl Queues {
         }
     }
 
-    /// The number of packets that wait at the interface with an index. An interface without a discipline
-    /// (loopback on older kernels) has no queue, which counts as 0.
+    /// The number of packets that wait at the interface with this kernel's index, as of the last
+    /// [`read`](Self::read). An interface without a discipline (loopback on older kernels) has no queue,
+    /// which counts as 0.
     pub(super) fn length(&self, interface: u64) -> u64 {
         let mut of_interface = self.lengths.iter().filter(|(index, _)| *index == interface);
         of_interface.next().map_or(0, |(_, packets)| *packets)
     }
 }
 
-/// Adds the lengths in the messages of an answer; returns whether the last message is among them.
+/// Adds the lengths in the messages of an answer to `lengths`, each with its interface's index;
+/// returns whether the answer ends with the last message.
 fn parse(mut answer: &[u8], lengths: &mut Vec<(u64, u64)>) -> Result<bool, Errno> {
     while !answer.is_empty() {
         let length = u32_at(answer, 0).ok_or(Errno::BADMSG)? as usize;
@@ -108,8 +111,8 @@ fn parse(mut answer: &[u8], lengths: &mut Vec<(u64, u64)>) -> Result<bool, Errno
     Ok(false)
 }
 
-/// The index of the interface and the number of packets, from a message about a discipline; `None` if the
-/// discipline is not at a root.
+/// The index of the interface and the number of waiting packets, from a message about a discipline;
+/// `None` if the discipline is not the root of an interface.
 fn root_length(body: &[u8]) -> Option<(u64, u64)> {
     let index = u32_at(body, 4)?;
     if u32_at(body, 12)? != TC_H_ROOT {
@@ -120,8 +123,8 @@ fn root_length(body: &[u8]) -> Option<(u64, u64)> {
     Some((index.into(), u32_at(queue, 0)?.into()))
 }
 
-/// The value of the attribute of this type in a list; `None` if it is missing. Each attribute begins with a
-/// `struct nlattr`: length and type.
+/// The value of the attribute of type `wanted` in a list; `None` if it is missing. Each attribute
+/// begins with a `struct nlattr`: length and type.
 fn attribute(mut list: &[u8], wanted: u16) -> Option<&[u8]> {
     loop {
         let length = usize::from(u16_at(list, 0)?);

@@ -149,8 +149,7 @@ fn sum(text: &[u8], stems: &[&[u8]], faults: &mut Faults) -> Option<u64> {
     sum
 }
 
-/// Sets the counters from `meminfo`; a counter whose line this kernel lacks is
-/// left out.
+/// Sets the counters from `meminfo`; a counter without a line in this kernel's file is left out.
 fn set_meminfo(text: &[u8], page: u64, row: &mut CounterValues, faults: &mut Faults) {
     let keys = [
         &b"MemFree:"[..],

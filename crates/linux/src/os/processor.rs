@@ -20,11 +20,11 @@ const OF_MAXIMUM: u32 = index_of!(PROCESSOR_INFORMATION, "% of Maximum Frequency
 /// The counter of the first kind of soft interrupts; the indexes of the others follow in steps of 2.
 const SOFT: u32 = index_of!(PROCESSOR_INFORMATION, "HI Soft Interrupts/sec");
 
-/// How many counts a processor has: interrupts, clock interrupts, and soft
-/// interrupts of each kind.
+/// The number of counts of a processor: interrupts, clock interrupts, and soft interrupts of each
+/// kind.
 const COUNTS: usize = 2 + KINDS.len();
 
-/// Which counters of Processor Information that are filled on request are wanted.
+/// The counters on request of Processor Information, with whether each is wanted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extra {
     all: bool,
@@ -47,7 +47,7 @@ impl Extra {
         }
     }
 
-    /// Whether the file `interrupts` must be read.
+    /// Whether a wanted counter needs the file `interrupts`.
     pub(super) fn interrupts(self) -> bool {
         self.all || self.clock
     }
@@ -64,7 +64,7 @@ pub(super) struct Details {
     counts: Vec<(u32, [u64; COUNTS])>,
 }
 
-/// A NUMA node with its totals.
+/// A NUMA node with the totals over its processors.
 struct Node {
     number: u32,
     totals: Totals,
@@ -249,7 +249,7 @@ impl SystemSession {
 }
 
 impl Details {
-    /// Reads the frequency of each processor, which stays unknown where the file is missing or has no
+    /// Reads the frequency of each processor. It stays unknown if the file is missing or has no
     /// value at the moment.
     fn read_frequencies(&mut self, cpus: &[Cpu], sys: Option<&mut Reader>, faults: &mut Faults) {
         let Some(sys) = sys else {

@@ -11,7 +11,8 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::ffi::CStr;
 
-/// The number of processes, and the contents of `loadavg`, or why they cannot be read.
+/// The number of processes, Idle included, and the contents of `loadavg`, or the errors of reading
+/// them.
 #[derive(Clone, Copy)]
 pub(super) struct Population {
     processes: Result<u64, Errno>,

@@ -11,14 +11,14 @@ pub(super) struct Topology {
     /// Ranges of processors: the first, the last, and their node.
     ranges: Vec<(u32, u32, u32)>,
     numbers: Vec<u32>,
-    /// The number of each processor that is on, and its node. Another list makes the
-    /// nodes be read again.
+    /// The number of each processor that is on, and its node. With another list of processors the
+    /// nodes are read again.
     placed: Vec<(u32, u32)>,
 }
 
 impl Topology {
-    /// Reads the nodes again if the processors that are on are others than at the last call. A
-    /// processor without a node counts to node 0.
+    /// Reads the nodes again if other processors are on than at the last call. A processor without
+    /// a node counts to node 0.
     pub(super) fn update(&mut self, cpus: &[Cpu], sys: Option<&mut Reader>, faults: &mut Faults) {
         let same = self.placed.iter().map(|(cpu, _)| *cpu).eq(cpus.iter().map(|cpu| cpu.number));
         if same {
@@ -39,7 +39,7 @@ impl Topology {
         }
     }
 
-    /// The node of the processor at an index of the list.
+    /// The node of the processor at an index of the list given to [`update`](Self::update).
     pub(super) fn node(&self, at: usize) -> u32 {
         self.placed.get(at).map_or(0, |(_, node)| *node)
     }

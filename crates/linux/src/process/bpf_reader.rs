@@ -1,5 +1,5 @@
-//! Processes and threads from the slots that the BPF program fills, with the values that `/proc`
-//! shows.
+//! A reader of processes and threads from the slots that the BPF program fills, with the values
+//! that `/proc` shows.
 
 use super::columns::{ProcessColumns, ThreadColumns};
 use super::few::Few;
@@ -23,13 +23,13 @@ use crate::table::{IO_COUNTERS, PEAK_COUNTERS};
 /// readings of `/proc`, so that a session of one or two collections does not load the program.
 const FIRST: u32 = 3;
 
-/// How often at most one collection enlarges the room for slots.
+/// The most times that one collection enlarges the room for slots.
 const ENLARGEMENTS: u32 = 3;
 
 /// The limit to the number of processors: more than any kernel has.
 const MOST_PROCESSORS: u32 = 8192;
 
-/// Flag of the kernel's worker threads.
+/// The flag of a task that marks the kernel's worker threads.
 const PF_WQ_WORKER: u32 = 0x20;
 
 enum State {
@@ -48,8 +48,8 @@ pub(super) struct BpfReader {
     collections: u32,
     /// The number and the slot of each process, by ascending number.
     order: Vec<(u32, u32)>,
-    /// Processes of `/proc` that are not in the kernel's list: some kernels keep the first one off
-    /// it, so that it is not ended by accident.
+    /// The processes of `/proc` that are not in the kernel's list: some kernels keep the first
+    /// process off the list, so that it is not ended by accident.
     missing: Vec<u32>,
     /// The number and the slot of each thread of one process.
     threads: Vec<(u32, u32)>,
@@ -58,13 +58,13 @@ pub(super) struct BpfReader {
     shown: ShownTasks,
     shown_threads: ShownTasks,
     name: Vec<u8>,
-    /// The processes of a run that is not for all processes.
+    /// The processes that a run reads if it does not read all processes.
     chosen: Chosen,
-    /// Whether there are runs that are not for all processes.
+    /// Whether the program must also be able to run for chosen processes only.
     may_choose: bool,
     /// The number of runs of the program so far.
     runs: u64,
-    /// Whether `order` belongs to the last run.
+    /// Whether `order` has the processes of the last run.
     ordered: bool,
 }
 
@@ -89,7 +89,7 @@ impl BpfReader {
         }
     }
 
-    /// Runs the program, for all processes or for few. Returns `false` if `/proc` must be read
+    /// Runs the program, for all processes or for `few`. Returns `false` if `/proc` must be read
     /// instead. `count` is the number of processes in the previous collection.
     ///
     /// # Errors
@@ -137,8 +137,8 @@ impl BpfReader {
         Ok(false)
     }
 
-    /// Loads the program behind a collection. Loaded within one, it would make the times in it those of a
-    /// moment much later than the sample's.
+    /// Loads the program at the end of a collection, if it is due. Loaded within one, the program
+    /// would read times much later than the sample's clocks.
     pub(super) fn get_ready(
         &mut self,
         wants: Wants,
@@ -166,8 +166,9 @@ impl BpfReader {
         }
     }
 
-    /// Loads the program, for collections of few processes, as soon as another reader has done so
-    /// for all: a few files of `/proc` cost less than loading.
+    /// Makes this reader, which is for collections of few processes, load the program as soon as
+    /// the reader of all processes has loaded its own. Before, a few files of `/proc` cost less
+    /// than loading.
     pub(super) fn follow(&mut self, of_all: &Self) {
         if matches!(self.state, State::Waiting) {
             let is_loaded = matches!(of_all.state, State::Loaded(_));
@@ -177,7 +178,9 @@ impl BpfReader {
         }
     }
 
-    /// What `/proc` left out of times that it told last. A session that never showed these has nothing to go on from.
+    /// The part of a task's times that is never shown ([`ShownTask::cut`]): what `/proc` left out
+    /// of `told`, the times that it shows. 0 if BPF was chosen explicitly: such a session never
+    /// showed times of `/proc`.
     fn cut(&self, told: CpuTimes, files: &ProcFiles) -> CpuTimes {
         match self.choice {
             ReaderChoice::Bpf => CpuTimes::default(),
@@ -185,18 +188,18 @@ impl BpfReader {
         }
     }
 
-    /// Makes this collection read `/proc` instead.
+    /// Makes this collection read `/proc` instead of the slots.
     pub(super) fn leave_out(&mut self) {
         self.order.clear();
         self.ordered = false;
     }
 
-    /// Begins with the processes of the last run.
+    /// Begins to read the processes of the last run.
     pub(super) fn begin(&mut self) {
         self.shown.begin();
     }
 
-    /// Looks for processes that `/proc` lists and the program does not meet.
+    /// Finds the processes that `/proc` lists and the program does not meet.
     fn find_missing(
         &mut self,
         wants: Wants,
@@ -214,7 +217,7 @@ impl BpfReader {
         Ok(())
     }
 
-    /// Runs the program, after loading it where needed.
+    /// Runs the program, and loads it before if it is not loaded or has too little room for slots.
     fn run(
         &mut self,
         wants: Wants,
@@ -270,14 +273,15 @@ impl BpfReader {
         });
     }
 
-    /// Lists the processes that must be read from `/proc`: those that the program does not meet.
+    /// Lists in `pids` the processes that the program does not meet, which must be read from
+    /// `/proc`.
     pub(super) fn missing(&self, pids: &mut Vec<u32>) {
         let is_met = |pid: &u32| self.order.binary_search_by_key(pid, |(pid, _)| *pid).is_ok();
         pids.clear();
         pids.extend(self.missing.iter().filter(|pid| !is_met(pid)));
     }
 
-    /// The number of the process at a place; `None` behind the last.
+    /// The number of the process at a position in the order; `None` behind the last.
     pub(super) fn pid(&self, place: usize) -> Option<u32> {
         self.order.get(place).map(|(pid, _)| *pid)
     }
@@ -287,13 +291,13 @@ impl BpfReader {
         self.runs
     }
 
-    /// The slot of the process at a place; `None` behind the last.
+    /// The slot of the process at a position in the order; `None` behind the last.
     pub(super) fn slot(&self, place: usize) -> Option<u32> {
         self.order.get(place).map(|(_, slot)| *slot)
     }
 
-    /// The number of threads of an unchanged process by its place, whose shown times are kept;
-    /// `None` where a value changed. Must be asked in ascending order, before
+    /// The number of threads of the process at a position, if the process is unchanged; its shown
+    /// times are kept. `None` if a value changed. Must be called in ascending order, before
     /// [`process`](Self::process).
     pub(super) fn is_same(&mut self, place: usize) -> Option<u64> {
         let State::Loaded(program) = &self.state else { return None };
@@ -307,15 +311,15 @@ impl BpfReader {
         Some(u64::from(slot.threads))
     }
 
-    /// Whether the slot of the process at a place has all values.
+    /// Whether the slot of the process at a position has all values.
     pub(super) fn is_whole(&self, place: usize) -> bool {
         let State::Loaded(program) = &self.state else { return false };
         let slot = self.slot(place).and_then(|slot| program.processes().get(slot as usize));
         slot.is_some_and(|slot| slot.marks & (MARK_TORN | MARK_NO_RESIDENT) == 0)
     }
 
-    /// Reads the process at a place into `sample`; `false` if the process has ended. Sets its name
-    /// in `reader`. Must be asked in ascending order.
+    /// Reads the process at a position into `sample`, and sets its name in `reader`; returns
+    /// `false` if the process has ended. Must be called in ascending order.
     pub(super) fn process(
         &mut self,
         place: usize,
@@ -359,12 +363,13 @@ impl BpfReader {
         true
     }
 
-    /// Begins with the threads.
+    /// Begins to read the threads of the last run.
     pub(super) fn begin_threads(&mut self) {
         self.shown_threads.begin();
     }
 
-    /// Hands each thread of a process by its place to `write`. Must be asked in ascending order.
+    /// Hands each thread of the process at a position to `write`. Must be called in ascending
+    /// order.
     pub(super) fn threads<E>(
         &mut self,
         place: usize,
@@ -403,8 +408,8 @@ impl BpfReader {
     }
 }
 
-/// Whether a slot is not enough: its parts are of different moments, or it lacks the pages that peak
-/// and swapped size are counted with.
+/// Whether the process of a slot must be read from `/proc`: its first thread has ended, its parts
+/// are of different moments, or it lacks the resident pages that are part of peak and swapped size.
 fn needs_proc(marks: u32, threads: u32, wanted: ProcessColumns) -> bool {
     // The first thread has ended, and others tell what they share.
     let is_headless = marks & (MARK_MEMORY | MARK_KERNEL) == 0 && threads > 1;
@@ -478,8 +483,8 @@ fn from_slot(
     true
 }
 
-/// The values of Nice Level, Real-Time Priority and Scheduling Policy. The
-/// kernel's priority of a thread with the usual nice value is 120.
+/// The values of Nice Level, Real-Time Priority and Scheduling Policy. The kernel's priority of a
+/// thread with the usual nice value is 120, which becomes 20.
 fn schedule([priority, real_time, policy]: [u32; 3]) -> [u64; 3] {
     [priority.saturating_sub(100), real_time, policy].map(u64::from)
 }
@@ -521,8 +526,8 @@ fn thread_from_slot(
 }
 
 impl Wants {
-    /// What the program must read; `None` where a wanted counter is not told by BPF, or not as
-    /// `/proc` tells it: sums over the threads of a process begin anew with each reader.
+    /// The values that the program must read; `None` if BPF does not give a wanted counter, or does
+    /// not give it as `/proc` does: sums over the threads of a process begin anew with each reader.
     pub(super) fn of(wanted: ProcessColumns, threads: Option<ThreadColumns>) -> Option<Self> {
         let of_threads = threads.unwrap_or_default();
         if wanted.counts.any() || of_threads.counts.delay || of_threads.processor {
@@ -553,7 +558,8 @@ fn name_of(slot: &ProcessSlot, detail: &ProcessDetail, out: &mut Vec<u8>) {
     out.truncate(63);
 }
 
-/// The letter of a state, as the kernel's `task_index_to_char` has it.
+/// The letter of a thread's state, from the bits of the slot, as the kernel's `task_index_to_char`
+/// has it; `?` for unknown bits.
 fn state(bits: u32) -> u8 {
     const REPORTED: u32 = 0x7f;
     const UNINTERRUPTIBLE: u32 = 0x2;

@@ -9,7 +9,7 @@ use perfhive_format::{
     FileTime, InstanceHead, NameRef, ObjectTemplate, ParseError, PerfObject, TitleIndex,
 };
 
-/// Room for the bytes of an object and for a name, kept between collections.
+/// Buffers for the bytes of an object and for a name, kept between collections.
 #[derive(Default)]
 pub(super) struct ByNumber {
     bytes: Vec<u8>,
@@ -17,8 +17,9 @@ pub(super) struct ByNumber {
 }
 
 impl ByNumber {
-    /// Writes the instances of the object that was written since `mark`, which is Process or
-    /// Thread, as an object of `template`, which must have the same counters.
+    /// Writes the object of `template`, with the instances of the object that was written since
+    /// `mark`. That is Process or Thread, and must have the same counters. A process is named
+    /// `name:number`, a thread by its number; `_Total` and the threads of Idle keep their names.
     pub(super) fn write(
         &mut self,
         mark: (usize, u32),

@@ -30,7 +30,7 @@ const DESCRIPTORS: u32 = 105_018;
 /// The title index of Last Processor in Thread (232).
 const PROCESSOR: u32 = 105_118;
 
-/// The counts that the kernel keeps for each thread, with whether each is wanted.
+/// The wanted counters that the kernel counts for each thread, and that this kernel has.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ThreadSums {
     /// Whether voluntary and involuntary context switches are wanted apart.
@@ -67,8 +67,8 @@ impl ThreadSums {
     }
 }
 
-/// The counters of Process that a collection fills: on request, and of few processes without those of a
-/// file that is not wanted.
+/// The counters of Process that a collection fills on request, and files that it does not read if
+/// only few processes are wanted.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ProcessColumns {
     pub(super) schedule: bool,
@@ -81,7 +81,7 @@ pub(super) struct ProcessColumns {
     pub(super) no_memory: bool,
     /// Whether no counter from `io` is wanted; these counters then have no value.
     pub(super) no_io: bool,
-    /// Whether Thread is wanted too, without counters on request. The only thread of a process is
+    /// Whether Thread is wanted, too, without counters on request. The only thread of a process is
     /// then read together with the process.
     pub(super) threads: bool,
 }
@@ -126,7 +126,7 @@ impl ProcessColumns {
         Self { threads: false, ..self } == Self::default()
     }
 
-    /// The mask of the counters that are filled.
+    /// The counters of Process that are filled, as a mask.
     pub(super) fn mask(self) -> u64 {
         let mut mask = PROCESS.standard() | self.counts.mask(&PROCESS);
         let groups = [
@@ -168,7 +168,7 @@ impl ThreadColumns {
         !(self.switches || self.schedule || self.processor || self.counts.any())
     }
 
-    /// The mask of the counters that are filled.
+    /// The counters of Thread that are filled, as a mask.
     pub(super) fn mask(self) -> u64 {
         let mut mask = THREAD.standard() | self.counts.mask(&THREAD);
         let groups = [

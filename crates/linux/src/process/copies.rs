@@ -1,5 +1,6 @@
-//! Written instances of processes that did nothing since, which are most of them most of the time.
-//! Their bytes are copied, runs of neighbours at once, and their values are in the sums already.
+//! The written instances of processes, kept to be copied while a process does nothing, as most do
+//! most of the time. Their bytes are copied, runs of neighbours at once, and their values are in
+//! the sums already.
 
 use super::columns::ProcessColumns;
 use super::sample::{MOST, Sample, Sum};
@@ -9,10 +10,10 @@ use perfhive_format::{ObjectWriting, WriteError};
 /// position.
 const ALIGNMENT: usize = 8;
 
-/// The written instance of a process. Cells are numbered like the slots of the processes.
+/// The written instance of a process. The number of a cell is the number of the process's slot.
 #[derive(Clone, Copy, Default)]
 struct Cell {
-    /// The place of the instance in `bytes`.
+    /// The position of the instance in `bytes`.
     at: usize,
     length: usize,
     /// The position of the instance in its block, modulo [`ALIGNMENT`].
@@ -23,19 +24,20 @@ struct Cell {
     counted: bool,
 }
 
-/// The written instances of processes, as bytes and as sums. A run of the kernel's program copies
-/// what did not change since the run before.
+/// The written instances of processes, as bytes and as sums. An instance of a process that is
+/// unchanged since the previous run of the BPF program is copied.
 pub(super) struct Copies {
-    /// The counters with which the instances were written; `None` before the first.
+    /// The counters of the written instances; `None` before the first.
     wanted: Option<ProcessColumns>,
-    /// The newest run of the reader that was written completely.
+    /// The number of the newest run of the BPF program that was written completely.
     ended: Option<u64>,
-    /// The run of the reader that is being written.
+    /// The number of the run of the BPF program that is being written.
     newest: u64,
-    /// The number of this run. A gap of runs that were not written counts as one.
+    /// The number of this run, by which cells are compared. It grows by 1 if this run follows the
+    /// one that was written last, and by 2 otherwise.
     run: u64,
     bytes: Vec<u8>,
-    /// How many of the bytes belong to instances in use.
+    /// The number of bytes that belong to instances in use.
     live: usize,
     cells: Vec<Cell>,
     /// The values of the processes, by slot.
@@ -43,13 +45,13 @@ pub(super) struct Copies {
     sums: [u128; MOST],
     /// The number of processes in the sums that lack each value.
     lacking: [usize; MOST],
-    /// The number of values that each process has.
+    /// The number of values that each process has, values that it lacks included.
     width: usize,
     /// The number of processes in the sums; the next field is the number of processes met in this
     /// run.
     counted: usize,
     met: usize,
-    /// The instances that wait to be copied: where their bytes begin, where they end, and their
+    /// The instances that wait to be copied: the beginning and the end of their bytes, and their
     /// number.
     waiting: (usize, usize, u32),
 }
@@ -76,7 +78,8 @@ impl Default for Copies {
 }
 
 impl Copies {
-    /// Begins to write a run of the reader.
+    /// Begins to write a run of the BPF program, given by its number. Other counters than in the
+    /// run before empty the copies.
     pub(super) fn begin(&mut self, run: u64, wanted: ProcessColumns) {
         let follows = self.ended.take().is_some_and(|ended| ended + 1 == run);
         self.newest = run;
@@ -98,7 +101,7 @@ impl Copies {
         self.waiting = (0, 0, 0);
     }
 
-    /// Whether an unchanged process of a slot was written in the run before, and would be written
+    /// Whether the unchanged process of a slot was written in the run before, and would be written
     /// as the same bytes now.
     pub(super) fn has(&self, slot: u32, object: &ObjectWriting<'_, '_>) -> bool {
         let Some(cell) = self.cells.get(slot as usize) else { return false };
@@ -107,7 +110,8 @@ impl Copies {
         cell.counted && cell.run != 0 && cell.run + 1 == self.run && cell.phase == phase
     }
 
-    /// Copies the process of a slot for which [`has`](Self::has) is true.
+    /// Copies the instance of a slot for which [`has`](Self::has) is true, at once or with the next
+    /// [`flush`](Self::flush).
     pub(super) fn again(
         &mut self,
         slot: u32,
@@ -131,7 +135,8 @@ impl Copies {
         self.waiting.2
     }
 
-    /// Copies the instances that wait; must be called before anything else is written.
+    /// Copies the waiting instances into the object; must be called before anything else is
+    /// written.
     pub(super) fn flush(&mut self, object: &mut ObjectWriting<'_, '_>) -> Result<(), WriteError> {
         let (start, end, count) = std::mem::take(&mut self.waiting);
         match count {
@@ -143,7 +148,7 @@ impl Copies {
         }
     }
 
-    /// Keeps what was written at `position` for the process of a slot.
+    /// Keeps the instance that was written since `position` for the process of a slot.
     pub(super) fn put(
         &mut self,
         slot: u32,
@@ -181,7 +186,7 @@ impl Copies {
         self.met += 1;
     }
 
-    /// Subtracts the values of the process at a place from the sums.
+    /// Subtracts the values of the process of a slot from the sums.
     fn leave_out(&mut self, place: usize) {
         let (Some(cell), Some(sample)) = (self.cells.get_mut(place), self.samples.get(place))
         else {
@@ -197,7 +202,7 @@ impl Copies {
         self.counted -= 1;
     }
 
-    /// Ends a run: processes that were not met are gone. Adds the sums over the others to
+    /// Ends a run: processes that were not met have ended. Adds the sums over the others to
     /// `total`.
     pub(super) fn end(&mut self, total: &mut Sum) {
         self.ended = Some(self.newest);
@@ -214,7 +219,7 @@ impl Copies {
     }
 }
 
-/// The counts of the values that a process lacks.
+/// The counts in `lacking` for the values that a process lacks.
 fn lacked<'a>(
     lacking: &'a mut [usize; MOST],
     sample: &Sample,

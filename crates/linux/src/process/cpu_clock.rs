@@ -1,6 +1,8 @@
-//! Processor time without a file: the kernel's clock of a process, and what this program has used.
+//! Processor time without a file: the kernel's clock of a process, and the resources that this
+//! program has used.
 //!
-//! Both are what `stat` shows in hundredths of a second, finer, and at a fifth of the cost.
+//! Both give the values that `stat` shows in hundredths of a second, with a finer resolution and at
+//! a fifth of the cost.
 #![allow(unsafe_code)]
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -8,20 +10,21 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-/// Marks the number of a clock as that of a process, counted by the scheduler: `CPUCLOCK_SCHED`
-/// of the kernel.
+/// The bits that mark a clock's number as that of a process, counted by the scheduler:
+/// `CPUCLOCK_SCHED` of the kernel.
 const SCHEDULER: i32 = 2;
 
-/// The clock of one process.
+/// The processor time clock of one process.
 pub(super) struct CpuClock {
     clock: libc::clockid_t,
-    /// Tells whether the process has ended, after which its number may be that of another one.
+    /// The process's descriptor, which tells whether the process has ended; its number may then be
+    /// that of another process.
     process: OwnedFd,
 }
 
 impl CpuClock {
-    /// The clock of the process with this number, as this program sees it; `None` where the kernel
-    /// has none.
+    /// The clock of the process with this number, as this program sees it; `None` if the kernel has
+    /// no clock for it.
     pub(super) fn of(pid: u32) -> Option<Self> {
         let pid = i32::try_from(pid).ok()?;
         let process = pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()?;
@@ -34,8 +37,8 @@ impl CpuClock {
         Some(Self { clock, process }).filter(|made| made.read().is_some())
     }
 
-    /// The processor time in 100 ns units; `None` once the process is gone. It is another process'
-    /// time if this one [has ended](Self::has_ended) before.
+    /// The processor time in 100 ns units; `None` once the process no longer exists. It may be the
+    /// time of another process if this process [has ended](Self::has_ended) before.
     pub(super) fn read(&self) -> Option<u64> {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         // SAFETY: the call writes one timespec to the pointer, which is valid and not used
@@ -47,7 +50,7 @@ impl CpuClock {
         (done == 0).then_some(units)
     }
 
-    /// Whether the process has ended. A program that reads its own clock has not.
+    /// Whether the process has ended; always `false` for this program.
     pub(super) fn has_ended(&self) -> bool {
         if self.clock == libc::CLOCK_PROCESS_CPUTIME_ID {
             return false;
@@ -61,16 +64,16 @@ impl CpuClock {
     }
 }
 
-/// What this program has used so far.
+/// The processor time and page faults that this program has used so far.
 pub(super) struct Usage {
     /// Processor time in programs and in the kernel, in 100 ns units.
     pub(super) times: [u64; 2],
-    /// Page faults, and those of them that had to read from a disk.
+    /// The number of all page faults, and of those for which a disk was read.
     pub(super) faults: [u64; 2],
 }
 
 impl Usage {
-    /// What all threads of this program have used; `None` where the kernel does not say.
+    /// The sums over all threads of this program; `None` if the kernel does not give them.
     pub(super) fn of_this_program() -> Option<Self> {
         // SAFETY: all fields are integers, for which zero is a value.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };

@@ -1,10 +1,10 @@
 //! The counts that processes and threads had when they ended.
 //!
-//! A plain sum loses the whole history of a process that ends, and with it what the others did
-//! meanwhile. So the counts of `_Total` are those of all that are there, and of the others as they
-//! were last seen: the sum grows by what each part grew. Of what a process did between the last
-//! collection and its end, only the processor times are known, from the kernel's own sums over all
-//! processes (`/proc/stat`).
+//! A plain sum loses the whole history of a process that ends, and with it the growth of the other
+//! processes' counts. So a count of `_Total` is the sum over all living processes and threads, and
+//! over ended ones as they were last seen: the sum grows by the growth of each part. For the time
+//! between the last collection and the end of a process, only the processor times are known, from
+//! the kernel's own sums over all processes (`/proc/stat`).
 
 /// A process or thread as it was last seen.
 struct Seen<const N: usize> {
@@ -14,26 +14,28 @@ struct Seen<const N: usize> {
     counts: [u64; N],
 }
 
-/// The counts of all processes or threads that ended, and the state from which it is found out
-/// which ended. The keys must be met in ascending order.
+/// The counts of all processes or threads that ended, and the state from which it is found which
+/// ones ended. A key is the number of a process, or of process and thread. The keys must be met in
+/// ascending order.
 pub(super) struct Ended<const N: usize> {
-    /// The processes or threads seen last, by ascending key.
+    /// The processes or threads as they were last seen, by ascending key.
     seen: Vec<Seen<N>>,
     born: Vec<Seen<N>>,
     /// The number of entries at the beginning of `seen` that this collection has passed.
     next: usize,
-    /// How many processes or threads ended since the previous collection.
+    /// The number of processes or threads that ended since the previous collection.
     gone: usize,
     lost: [u64; N],
     before: Option<Times>,
 }
 
-/// Processor time in programs and in the kernel, by the kernel's sums and by those of the parts.
+/// Processor time in programs and in the kernel in 100 ns units, by the kernel's sums and as the
+/// sum over the processes.
 #[derive(Clone, Copy)]
 pub(super) struct Times {
     pub(super) kernel: [u64; 2],
     pub(super) parts: [u64; 2],
-    /// The number of processes and threads made since the start of the machine.
+    /// The number of processes and threads created since the start of the machine.
     pub(super) made: u64,
 }
 
@@ -51,8 +53,8 @@ impl<const N: usize> Ended<N> {
         (self.next, self.gone) = (0, 0);
     }
 
-    /// Notes a process or thread that exists. `count` gives its counts, by place; `None` if it was
-    /// not read.
+    /// Notes a process or thread that exists. `count` gives its count at a position; `None` for a
+    /// count that was not read, which stays as it was.
     pub(super) fn meet(&mut self, key: u64, start: u64, count: impl Fn(usize) -> Option<u64>) {
         self.pass(key);
         let fresh = |counts| Seen { key, start, gone: false, counts };
@@ -89,8 +91,8 @@ impl<const N: usize> Ended<N> {
         }
     }
 
-    /// Ends a collection: those that were not met have ended, unless it was not `complete`.
-    /// Answers what the sums over those that were met lack.
+    /// Ends a collection: processes or threads that were not met have ended, unless the collection
+    /// is not `complete`. Returns the counts that the sums over the met ones lack.
     pub(super) fn end(&mut self, complete: bool) -> [u64; N] {
         if complete {
             self.pass(u64::MAX);
@@ -108,8 +110,10 @@ impl<const N: usize> Ended<N> {
         missing
     }
 
-    /// What those that ended did after they were last seen: what the kernel's sums grew by more
-    /// than the sums of the parts, where any has ended. `now` is the state of both.
+    /// The processor time in programs and in the kernel that ended processes used after they were
+    /// last seen: the growth of the kernel's sums, less the growth of the sums over the processes;
+    /// 0 if no process has ended, and none was created that was never met. `born` is the number of
+    /// new processes that were met, and `now` has both sums.
     pub(super) fn unseen(&mut self, born: usize, now: Times) -> [u64; 2] {
         let before = self.before.replace(now);
         let unseen = |before: &Times| {
@@ -131,12 +135,12 @@ impl<const N: usize> Ended<N> {
         unseen
     }
 
-    /// How many processes or threads were met for the first time in this collection.
+    /// The number of processes or threads that were met for the first time in this collection.
     pub(super) fn born(&self) -> usize {
         self.born.len()
     }
 
-    /// Adds to what is lost.
+    /// Adds `more` to the count of ended processes or threads at a position.
     pub(super) fn lose(&mut self, place: usize, more: u64) {
         if let Some(lost) = self.lost.get_mut(place) {
             *lost = lost.saturating_add(more);

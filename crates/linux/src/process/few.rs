@@ -13,7 +13,8 @@ pub(super) struct Few {
 }
 
 impl Few {
-    /// Notes the processes that a collection wants of some objects; `false` where it wants all.
+    /// Notes the processes that a collection wants of `objects`; returns `false` if it wants all of
+    /// them.
     pub(super) fn set(&mut self, collection: &Collection<'_>, objects: &[u32]) -> bool {
         self.pids.clear();
         self.names.clear();
@@ -38,12 +39,12 @@ impl Few {
         !self.pids.is_empty() || !self.names.is_empty()
     }
 
-    /// The patterns of wanted names.
+    /// The patterns of the names of wanted processes.
     pub(super) fn names(&self) -> &[Arc<NamePattern>] {
         &self.names
     }
 
-    /// Whether names are needed to find the processes.
+    /// Whether some processes are wanted by name, so that names are needed to find them.
     pub(super) fn has_names(&self) -> bool {
         !self.names.is_empty()
     }

@@ -1,8 +1,8 @@
-//! The written instances of Process, for the objects whose instances point to them.
+//! The positions of written instances of Process, for objects with instances that refer to Process.
 
 use super::thread_sample::Sample;
 
-/// The reader of a process, and the place of the process in the reader's list.
+/// The reader of a process, and the position of the process in that reader's list.
 #[derive(Clone, Copy)]
 pub(super) enum ReadBy {
     /// The process was read from `/proc`.
@@ -14,15 +14,17 @@ pub(super) enum ReadBy {
 /// A process that was written, for writing its threads.
 pub(super) struct Owner {
     pub(super) read_by: ReadBy,
-    /// The place of the process among the instances of Process.
+    /// The position of the process among the instances of Process.
     pub(super) place: u32,
-    /// How many threads the process has.
+    /// The number of threads of the process.
     pub(super) threads: u64,
-    /// The only thread of the process; `None` unless it was read together with the process.
+    /// The values of the only thread of the process; `None` unless they were read together with the
+    /// process.
     pub(super) first: Option<Sample>,
 }
 
-/// The places of Idle and `_Total` among the instances of Process, where they are written.
+/// The positions of Idle and `_Total` among the instances of Process; `None` for one that is not
+/// written.
 #[derive(Clone, Copy)]
 pub(super) struct Places {
     pub(super) idle: Option<u32>,

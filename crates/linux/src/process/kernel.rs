@@ -1,10 +1,10 @@
-//! Which features of this kernel some counters need, and whether it has them. Each question is
-//! answered once.
+//! The features of the kernel that some counters need, and whether this kernel has them. Each
+//! question is answered once.
 
 use crate::files::Reader;
 use crate::parse::{Words, memory_of_status, number, waiting};
 
-/// The answers about this kernel that were found so far.
+/// The answers about this kernel that were found so far; `None` for a question that was not asked.
 #[derive(Default)]
 pub(super) struct Kernel {
     handles: Option<bool>,
@@ -13,7 +13,7 @@ pub(super) struct Kernel {
 }
 
 impl Kernel {
-    /// Whether the kernel tells the number of open descriptors as the size of the folder `fd`
+    /// Whether the kernel gives the number of open descriptors as the size of the folder `fd`
     /// (Linux 6.2). This process has at least one open.
     pub(super) fn counts_descriptors(&mut self, files: &Reader) -> bool {
         let look = || files.is_procfs() && files.size(c"self/fd").is_ok_and(|size| size > 0);
@@ -21,14 +21,14 @@ impl Kernel {
     }
 }
 
-/// A kernel with the files that answer questions about it.
+/// A kernel, and the reader of the files that answer questions about it.
 pub(super) struct Probe<'a> {
     pub(super) kernel: &'a mut Kernel,
     pub(super) files: &'a mut Reader,
 }
 
 impl Probe<'_> {
-    /// Whether the kernel tells how much of a process is swapped out.
+    /// Whether the kernel gives the number of bytes of a process that are swapped out.
     pub(super) fn has_swap(&mut self) -> bool {
         if let Some(has) = self.kernel.swap {
             return has;
@@ -39,7 +39,7 @@ impl Probe<'_> {
     }
 
     /// Whether the kernel measures how long threads wait for a processor. This thread has had a
-    /// processor at some time; a kernel that does not measure says 0.
+    /// processor at some time; a kernel that does not measure gives 0.
     pub(super) fn has_waiting(&mut self) -> bool {
         if let Some(has) = self.kernel.waiting {
             return has;
@@ -52,7 +52,7 @@ impl Probe<'_> {
     }
 
     /// Whether the kernel has measured waiting for block devices since it was started. A thread
-    /// that is older than the measuring says 0 for ever.
+    /// that began before the measuring has 0 for ever.
     pub(super) fn has_delay(&mut self) -> bool {
         let on = self.files.once_here(c"sys/kernel/task_delayacct").is_ok()
             && number(self.files.text().trim_ascii()) == Some(1);

@@ -17,18 +17,18 @@ use perfhive_format::{FileTime, RawSample, TitleIndex};
 use rustix::param::page_size;
 use std::time::Duration;
 
-/// How many ns after the clocks of its sample a processor time is read again with them: many
-/// times what reading takes.
+/// The longest time in nanoseconds from reading the clocks of a sample to reading its processor
+/// time: many times what reading takes. After a longer time both are read again.
 const LONGEST: i64 = 30_000;
 
-/// A reader of the counters of one process.
+/// A reader of counters of one process.
 pub(super) struct OneProcess {
     reader: ProcessReader,
     known: Tracked,
     few: Few,
     wanted: ProcessColumns,
-    /// The wanted counters: for each the place of its value, its width in bytes, and its row of the
-    /// table.
+    /// The wanted counters: for each the position of its value in the sample, its width in bytes,
+    /// and its row of the table.
     places: Vec<(usize, u8, &'static Counter)>,
     /// The identity's start time, as the raw value of Elapsed Time.
     start: u64,
@@ -39,9 +39,10 @@ pub(super) struct OneProcess {
     memory: bool,
     /// The values that were read last.
     sample: Sample,
-    /// The processor time that was read last: `stat` rounds it down.
+    /// The highest processor time that was read, in 100 ns units: `stat` rounds it down.
     least: u64,
-    /// When the last of the values that only grow was read, in ns.
+    /// The time at which the last of the values that only grow was read, in nanoseconds of the
+    /// monotonic clock.
     read_at: i64,
     /// Whether the values that were read last are the final ones of a process that has ended.
     has_ended: bool,
@@ -49,17 +50,18 @@ pub(super) struct OneProcess {
     is_ending: bool,
 }
 
-/// Where the counters from `stat` come from, if not from there.
+/// The source of the counters from `stat`, if they are read without that file.
 enum Used {
-    /// Of them only the processor time is wanted.
+    /// The clock of the process: only the processor time is wanted.
     Clock(CpuClock),
-    /// The process is this program; only what it has used is wanted.
+    /// The kernel's sums over this program, which is the process: only processor times and page
+    /// faults are wanted.
     Own,
 }
 
 impl OneProcess {
-    /// A reader of these counters of a process; `None` if the object is another one, or the process
-    /// cannot be read.
+    /// A reader of these counters of the process with an identity; `None` if the object is not
+    /// Process, a counter is not filled, or the process cannot be read.
     pub(super) fn open(
         root: &ProcRoot,
         object: TitleIndex,
@@ -127,7 +129,7 @@ impl OneProcess {
         Some(one)
     }
 
-    /// Reads the values from the files into the sample; `None` if the process is gone.
+    /// Reads the values from the files into the sample; `None` if the process no longer exists.
     fn read_files(&mut self) -> Option<()> {
         let Self { reader, known, few, wanted, start, .. } = self;
         reader.files.faults.clear();
@@ -167,8 +169,9 @@ impl OneProcess {
 }
 
 impl InstanceReader for OneProcess {
-    /// Of a process that has ended there is one sample more, as long as its parent has not asked for its end: what it
-    /// has used in all. It has no memory, handles or threads any more.
+    /// Reads the counters. A process that has ended has one more sample, as long as its parent has
+    /// not asked for its end: the times and faults of its whole life. It has no memory, handles or
+    /// threads any more.
     fn read(&mut self, out: &mut [Option<RawSample>]) -> Result<Duration, NoValue> {
         if self.has_ended {
             return Err(NoValue::Vanished);

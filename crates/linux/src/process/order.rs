@@ -1,8 +1,8 @@
 //! Sorting processes by number when they are in the order of their births.
 
-/// Sorts by number what is in the order of births: it is by number but where
-/// the numbers began anew, so that there are a few ascending runs. `room` is for
-/// the merging, and kept for its allocation.
+/// Sorts `order` by number if its entries are in the order of births. Numbers ascend in this order
+/// except where they began anew, so that there are a few ascending runs. `room` is for merging, and
+/// is kept for its allocation.
 pub(super) fn sort_by_number(order: &mut Vec<(u32, u32)>, room: &mut Vec<(u32, u32)>) {
     let turn = |list: &[(u32, u32)]| {
         let ahead = list.windows(2).position(|pair| pair.first() > pair.last());

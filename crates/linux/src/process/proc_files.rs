@@ -13,13 +13,13 @@ use std::fmt;
 /// The error that a process has ended.
 pub(super) struct Gone;
 
-/// The result of reading a file of a process.
+/// The result of reading a file of a process that exists.
 #[derive(PartialEq, Eq)]
 pub(super) enum Outcome {
     /// The file was read.
     Read,
     /// Permissions do not allow reading the file, or this kernel does not have it. Neither is a
-    /// fault, and another attempt soon is of no use.
+    /// fault, and another attempt soon is useless.
     Refused,
     /// The file could not be read; the fault was reported.
     Failed,
@@ -40,7 +40,7 @@ impl ProcFiles {
         Self { reader, faults: Faults::default(), ticks, page, base }
     }
 
-    /// Lists the processes by ascending number.
+    /// Lists the numbers of all processes in `pids`, ascending.
     pub(super) fn numbers(&mut self, pids: &mut Vec<u32>) -> Result<(), Errno> {
         self.reader.numbers(pids)
     }
@@ -50,22 +50,22 @@ impl ProcFiles {
         self.reader.size(PidPath::of(pid, b"stat").text()).is_ok()
     }
 
-    /// Whether a number that is not from the list of processes is the number of a process. A number
-    /// may also be that of a further thread: it has files, too, with the values of the whole
-    /// process.
+    /// Whether a number that is not from the list of processes is the number of a process, and not
+    /// of a further thread. Such a thread has files, too, with the values of the whole process.
+    /// `true` if `status` cannot be read.
     pub(super) fn is_process(&mut self, number: u32) -> bool {
         let read = self.reader.once_here(PidPath::of(number, b"status").text());
         let [process] = keyed(self.reader.text(), [b"Tgid:"]);
         read.is_err() || process.is_none_or(|process| process == u64::from(number))
     }
 
-    /// Whether permissions let `io` of a process be read; other failures do not count.
+    /// Whether permissions allow reading the `io` of a process; `true` after any other failure.
     pub(super) fn tells_io(&mut self, pid: u32) -> bool {
         !self.reader.once_here(PidPath::of(pid, b"io").text()).is_err_and(is_denied)
     }
 
-    /// Reads `stat`, from which the values of Idle are made. Without a processor in it there is no
-    /// Idle.
+    /// Reads the system's `stat`, from which the values of Idle are made. If it names no processor,
+    /// there is no Idle.
     pub(super) fn idle(&mut self, file: &mut Option<OwnedFd>, stat: &mut SystemStat) {
         stat.clear();
         match self.reader.system(c"stat", file) {
@@ -88,13 +88,13 @@ impl ProcFiles {
         self.reader.text()
     }
 
-    /// The start time of a process or thread that began so many nanoseconds after the machine,
-    /// with the precision of its `stat`.
+    /// The start time of a process or thread that began this number of nanoseconds after the
+    /// machine, in 100 ns units with the precision of its `stat`.
     pub(super) fn start_time_of_nanos(&self, nanos: u64) -> u64 {
         self.start_time(self.ticks.of_nanos(nanos))
     }
 
-    /// The start time of a process or thread, from the ticks in its `stat`.
+    /// The start time of a process or thread in 100 ns units, from the ticks in its `stat`.
     pub(super) fn start_time(&self, ticks: u64) -> u64 {
         let units = i64::try_from(self.ticks.to_units(ticks)).unwrap_or(i64::MAX);
         self.base.after_boot(units).0 as u64
@@ -105,8 +105,8 @@ impl ProcFiles {
         self.ticks.to_units(ticks)
     }
 
-    /// The meaning for a process of the result of reading one of its files; [`Gone`] if the process
-    /// has ended.
+    /// The outcome of reading a file of a process; [`Gone`] if the process has ended. A failure is
+    /// reported as a fault.
     pub(super) fn outcome(
         &mut self,
         pid: u32,
@@ -128,7 +128,7 @@ impl ProcFiles {
         }
     }
 
-    /// Reports a fault of a process.
+    /// Adds a fault of a process: the file and the message.
     pub(super) fn fault(&mut self, pid: u32, file: impl fmt::Display, message: &str) {
         self.faults.instance(format_args!("PID {pid}"), format_args!("{file}: {message}"));
     }

@@ -1,4 +1,4 @@
-//! Processes read from `/proc`, in batches.
+//! A reader of processes from `/proc`, in batches.
 
 use super::columns::ProcessColumns;
 use super::few::Few;
@@ -17,17 +17,17 @@ use crate::table::{IO_COUNTERS, PEAK_COUNTERS, SCHEDULE_COUNTERS, STAT_COUNTERS,
 use rustix::io::Errno;
 use std::ops::Range;
 
-/// How many collections a file that permissions refused is left out before it is tried again: 16 to
-/// 31, so that not all processes are tried again at once.
+/// The number of collections for which a file that permissions refused is left out before it is
+/// tried again: 16 to 31, so that not all processes are tried again at once.
 fn pause(pid: u32) -> u8 {
     16 + (pid % 16) as u8
 }
 
-/// Processes whose files are read together: `stat` of all of them, then
-/// `statm` of all of them, and so on. What the kernel needs for one kind of
-/// file then stays in the processor's caches, and so does what it knows of so
-/// few processes. Measured, one process after the other takes an eighth longer
-/// at 600 processes and a fifth at 2000; 8 to 128 together are alike.
+/// The number of processes with files that are read together: `stat` of all of them, then `statm`
+/// of all of them, and so on. The memory that the kernel needs for one kind of file, and for so few
+/// processes, then stays in the processor's caches. Measured, reading one process after the other
+/// takes an eighth longer at 600 processes and a fifth longer at 2000; batches of 8 to 128 are
+/// alike.
 pub(super) const BATCH: usize = 32;
 
 /// The length of the longest name that the kernel gives a process, including the zero at its end.
@@ -35,21 +35,22 @@ const LONG_NAME: usize = 64;
 
 /// A process that is being read.
 pub(super) struct Slot {
-    /// The place of the process in the batch.
+    /// The position of the process in the batch.
     pub(super) at: usize,
     /// The range of the process's name in the names of the batch.
     name: Range<usize>,
     /// Whether the process ended while it was read.
     gone: bool,
     pub(super) sample: Sample,
-    /// The only thread of the process; `None` unless it was wanted and could be read.
+    /// The values of the only thread of the process; `None` unless they were wanted and could be
+    /// read.
     pub(super) thread: Option<thread_sample::Sample>,
 }
 
-/// A reader of processes from `/proc`.
+/// A reader of processes from `/proc`, with the batch that it read last.
 pub(super) struct ProcessReader {
     pub(super) files: ProcFiles,
-    /// The name that was read last.
+    /// The instance name of the process that was read last.
     name: Vec<u16>,
     kernel: Kernel,
     pub(super) buffers: Buffers,
@@ -58,10 +59,10 @@ pub(super) struct ProcessReader {
     slots: Vec<Slot>,
     /// The names of that batch, one behind the other.
     names: Vec<u16>,
-    /// The numbers of the threads of a process.
+    /// The numbers of the threads of a process; a buffer for reuse.
     tids: Vec<u32>,
-    /// Whether few processes are read: then there are enough descriptors to keep a folder of each
-    /// open, too.
+    /// Whether few processes are read, so that there are enough descriptors to keep a folder of
+    /// each open, too.
     of_few: bool,
 }
 
@@ -80,7 +81,7 @@ impl ProcessReader {
         }
     }
 
-    /// Answers questions about this kernel.
+    /// A probe that answers questions about this kernel.
     pub(super) fn probe(&mut self) -> Probe<'_> {
         Probe { kernel: &mut self.kernel, files: &mut self.files.reader }
     }
@@ -95,7 +96,7 @@ impl ProcessReader {
         instance_name(name, pid, &mut self.name);
     }
 
-    /// Reads the processes of a batch, or those of `few` in it. What was read is
+    /// Reads the processes of a batch, or only the processes of `few` in it. The results are
     /// [`processes`](Self::processes).
     pub(super) fn read(
         &mut self,
@@ -151,7 +152,7 @@ impl ProcessReader {
         }
     }
 
-    /// Reads a single process into `sample`; `false` if the process has ended or is hidden.
+    /// Reads a single process into `sample`; returns `false` if the process has ended or is hidden.
     pub(super) fn process(
         &mut self,
         known: &mut Tracked,
@@ -168,8 +169,8 @@ impl ProcessReader {
         }
     }
 
-    /// Reads the counters from `statm` into `sample` without keeping the file open; `false` where
-    /// the process is gone.
+    /// Reads the counters from `statm` into `sample` without keeping the file open; returns `false`
+    /// if the process has ended.
     pub(super) fn memory_once(&mut self, pid: u32, sample: &mut Sample) -> bool {
         let end = sample.len() + STATM_COUNTERS;
         let read = self.memory(&mut Tracked::new(pid), sample);
@@ -177,8 +178,9 @@ impl ProcessReader {
         read.is_ok()
     }
 
-    /// Reads the counters from `statm` of a process into an empty sample, once its `stat` was read. Returns
-    /// whether they tell of its memory: once its first thread has ended they do not.
+    /// Reads the counters from `statm` of a process into an empty sample, once its `stat` was read.
+    /// Returns `false` if the file does not show the process's memory: it holds zeros once the
+    /// first thread has ended.
     pub(super) fn memory_of(&mut self, known: &mut Tracked, sample: &mut Sample) -> bool {
         sample.push([0; STAT_COUNTERS]);
         let read = self.memory(known, sample).is_ok();
@@ -186,20 +188,21 @@ impl ProcessReader {
         read && (known.is_kernel_thread || !is_empty)
     }
 
-    /// The processes of the batch that was read last, with their names; without those that are
-    /// gone or hidden.
+    /// The processes of the batch that was read last, with their names, without processes that have
+    /// ended or are hidden.
     pub(super) fn processes(&self) -> impl Iterator<Item = (&Slot, &[u16])> {
         let there = self.slots.iter().filter(|slot| !slot.gone);
         there.map(|slot| (slot, self.names.get(slot.name.clone()).unwrap_or_default()))
     }
 
-    /// Begins a collection of so many processes from `/proc`. With `may_rest`, processes that
-    /// have not run are not read in full.
+    /// Begins a collection of this number of processes from `/proc`. With `may_rest`, processes
+    /// that have not run are not read in full.
     pub(super) fn begin(&mut self, processes: usize, may_rest: bool) {
         self.resting.begin(processes, may_rest, &mut self.files.reader);
     }
 
-    /// Whether a process rests; its slot then has the values that `stat` had before.
+    /// Whether a process rests. If so, it gets a slot with the earlier values from `stat`. `at` is
+    /// its position in the batch.
     fn rests(&mut self, known: &mut Tracked, at: usize) -> bool {
         let others = [&mut known.stat, &mut known.io];
         let identity = (known.pid, known.is_kernel_thread);
@@ -215,7 +218,8 @@ impl ProcessReader {
         true
     }
 
-    /// Adds a name to those of the batch.
+    /// Adds the instance name of a process to the names of the batch; returns the name's range
+    /// there.
     fn add_name(&mut self, name: &[u8], pid: u32) -> Range<usize> {
         let start = self.names.len();
         instance_name(name, pid, &mut self.name);
@@ -223,7 +227,7 @@ impl ProcessReader {
         start..self.names.len()
     }
 
-    /// The values from `stat`.
+    /// A sample with the values from `stat`. Times are given in ticks, and the size in bytes.
     fn stat_sample(
         &self,
         known: &Tracked,
@@ -248,7 +252,8 @@ impl ProcessReader {
         sample
     }
 
-    /// Reads `stat` of a process. Where it is gone or hidden, it gets no slot.
+    /// Reads the `stat` of a process into a new slot. A process that has ended or is hidden gets no
+    /// slot. `at` is its position in the batch.
     fn stat(&mut self, known: &mut Tracked, at: usize, wanted: ProcessColumns) {
         let pid = known.pid;
         let path = || PidPath::of(pid, b"stat");
@@ -301,14 +306,16 @@ impl ProcessReader {
         self.slots.push(Slot { at, name, gone: false, sample, thread: None });
     }
 
-    /// A living thread of a process whose first thread has ended; `pid` itself if none is found.
+    /// The number of a living thread of a process, after the process's first thread has ended;
+    /// `pid` itself if none is found.
     fn living_thread(&mut self, pid: u32) -> u32 {
         let listed = self.files.reader.list(PidPath::of(pid, b"task").text(), &mut self.tids);
         let other = self.tids.iter().rev().find(|tid| **tid != pid);
         listed.ok().and(other).copied().unwrap_or(pid)
     }
 
-    /// Reads the next values of each process: `count` of them, as far as `read` adds them.
+    /// Reads the next `count` values of each process in the batch with `read`. Values that `read`
+    /// does not add are without a value.
     fn each(
         &mut self,
         batch: &mut [Tracked],
@@ -365,7 +372,7 @@ impl ProcessReader {
         Ok(())
     }
 
-    /// The size of a process that rests, where `statm` does not tell it.
+    /// Sets the size of a resting process from `stat`, if `statm` does not give it.
     fn size_from_stat(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<(), Gone> {
         if !known.rests {
             return Ok(());
@@ -384,7 +391,7 @@ impl ProcessReader {
         Ok(())
     }
 
-    /// Sets the number of open descriptors as the kernel counts them.
+    /// Sets the number of open descriptors, as the kernel counts them.
     fn told_descriptors(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<(), Gone> {
         let pid = known.pid;
         let size = match self.of_few && known.alive == pid {
@@ -401,7 +408,7 @@ impl ProcessReader {
         Ok(())
     }
 
-    /// The peaks, as far as they are wanted, and what is swapped out.
+    /// Sets the peaks and the swapped bytes from `status`, as far as they are wanted.
     fn status(
         &mut self,
         known: &mut Tracked,
@@ -440,7 +447,7 @@ impl ProcessReader {
         Ok(())
     }
 
-    /// Sets the number of open descriptors. They are counted one by one, for a kernel that does not
+    /// Sets the number of open descriptors. They are counted one by one if the kernel does not
     /// count them.
     fn descriptors(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<(), Gone> {
         if self.kernel.counts_descriptors(&self.files.reader) {
@@ -485,8 +492,8 @@ impl ProcessReader {
     }
 }
 
-/// The instance name of a process. The names of `Idle` and `_Total` are taken: a process that is
-/// called so gets its number behind the name.
+/// Writes the instance name of a process into `out`. The names `Idle` and `_Total` are taken: a
+/// process of such a name gets its number in brackets behind the name.
 fn instance_name(name: &[u8], pid: u32, out: &mut Vec<u16>) {
     utf16_name(name, out);
     if [&b"_total"[..], b"idle"].iter().any(|taken| name.eq_ignore_ascii_case(taken)) {

@@ -1,4 +1,4 @@
-//! Threads read from `/proc`.
+//! The values of threads, read from `/proc`.
 
 use super::columns::ThreadColumns;
 use super::proc_files::ProcFiles;
@@ -9,16 +9,16 @@ use crate::parse::{Schedule, Stat, switches, waiting};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 
-/// Why a thread has no values.
+/// The reason why a thread has no values.
 pub(super) enum Missing {
     /// The thread has ended.
     Gone,
-    /// The thread is there, but could not be read.
+    /// The thread exists, but could not be read.
     Unread,
 }
 
 /// Reads the only thread of a process together with the process, while the processor's caches still
-/// have it; `None` where that fails: the thread is then read in its turn, with its fault.
+/// have it; `None` if that fails. The thread is then read again in its turn, with its fault.
 pub(super) fn first(files: &mut ProcFiles, pid: u32, kept: &mut KeptFile) -> Option<Sample> {
     TaskFiles { pid, folder: None }.stat(&mut files.reader, pid, kept).ok()?;
     let stat = Stat::parse(files.text())?;
@@ -27,7 +27,7 @@ pub(super) fn first(files: &mut ProcFiles, pid: u32, kept: &mut KeptFile) -> Opt
     Some(sample)
 }
 
-/// A sample with the values that every thread has.
+/// A sample with the values that every thread has, from its `stat`.
 fn common(reader: &ProcFiles, pid: u32, tid: u32, stat: &Stat<'_>) -> Sample {
     let (user, kernel) = (reader.units(stat.user), reader.units(stat.kernel));
     Sample::new([
@@ -42,7 +42,7 @@ fn common(reader: &ProcFiles, pid: u32, tid: u32, stat: &Stat<'_>) -> Sample {
     ])
 }
 
-/// Where the files of a process' threads are.
+/// The place of the files of a process's threads.
 pub(super) struct TaskFiles<'a> {
     pub(super) pid: u32,
     /// The open folder `task` of the process, which makes paths shorter; `None` for whole paths.
@@ -50,7 +50,8 @@ pub(super) struct TaskFiles<'a> {
 }
 
 impl TaskFiles<'_> {
-    /// Reads a thread.
+    /// Reads a thread, given by its number and its open `stat`. The sample ends before the first
+    /// counter on request that cannot be read.
     pub(super) fn read(
         &self,
         reader: &mut ProcFiles,
@@ -94,7 +95,7 @@ impl TaskFiles<'_> {
         Ok(sample)
     }
 
-    /// Adds the wanted counters on request; `None` where one is not known.
+    /// Adds the wanted counters on request that `_Total` sums; `None` if one of them is not known.
     fn counts(
         &self,
         reader: &mut ProcFiles,
@@ -125,7 +126,7 @@ impl TaskFiles<'_> {
         Some(())
     }
 
-    /// Reads a further file of a thread.
+    /// Reads the file `name` of a thread; `None` if it cannot be read.
     fn further(&self, reader: &mut ProcFiles, tid: u32, name: &str) -> Option<()> {
         let files = &mut reader.reader;
         let read = match self.folder {

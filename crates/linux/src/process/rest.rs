@@ -1,54 +1,59 @@
-//! Processes that rest: a process that has not run since the sample before is not read in full
-//! again. Most processes rest most of the time.
+//! Resting processes: a process that has not run since the sample before is not read in full again.
+//! Most processes rest most of the time.
 //!
-//! `schedstat` of a process tells how often its first thread was given a processor, and for how
-//! long it had one. The values of `stat` and `io` of a process with one thread (times, faults,
-//! threads, name, reads and writes) change only while that thread runs. So both files are as they
-//! were if `stat` found the thread not running, and `schedstat` is what it was *before* that `stat`
-//! was read: to run again, the thread would have had to be given a processor, which is counted.
+//! `schedstat` of a process tells how often its first thread was given a processor, and how long
+//! the thread has had one. The values of `stat` and `io` of a process with one thread (times,
+//! faults, threads, name, reads and writes) change only while that thread runs. So both files are
+//! unchanged if `stat` found the thread not running, and `schedstat` is the same as *before* that
+//! `stat` was read: to run again, the thread would have had to be given a processor, which is
+//! counted.
 //!
-//! A thread that is about to sleep shows as sleeping. If it is woken before it gave its processor
-//! up, it goes on without being given one. Then the time that it had one differs, which the kernel
-//! updates with each tick: a value is at most one tick (1 to 10 ms) old. Where processors run
-//! without ticks (`nohz_full`), no process is taken for resting.
+//! A thread that is about to sleep shows as sleeping. If it is woken before it gave up its
+//! processor, it goes on without being given one. Then the time that it has had one differs. The
+//! kernel updates this time with each tick, so a value is at most one tick (1 to 10 ms) old. Where
+//! processors run without ticks (`nohz_full`), no process is taken for resting.
 //!
-//! Two things change from outside:
-//! - Memory is taken and given back: `statm` is read each time, and tells the size as well.
-//! - The parent changes when it ends. So the parent must have been read in this collection, before
-//!   its child, be alive, and be the same process as in the collection before. A parent with a
-//!   higher number than its child is looked at ahead of its turn ([`Elder`]).
+//! Two values change from outside:
+//! - Memory is taken and given back: `statm` is read each time, and has the size of the address
+//!   space as well.
+//! - The parent's number changes when the parent ends. So the parent must have been read in this
+//!   collection, before its child, be alive, and be the same process as in the collection before. A
+//!   parent with a higher number than its child is looked at ahead of its turn ([`Elder`]).
 //!
 //! Counters on request (nice value and others) can be changed by other processes: while they are
 //! wanted, no process is taken for resting. This program may have lost the permission to read `io`;
-//! so the `io` of the first process that rests is read in each collection.
+//! so the `io` of the first resting process is read in each collection.
 //!
-//! A look at `schedstat` that finds a process that has run costs one system call more than reading
-//! it in full. Looks in vain are paid for by those that saved calls; see [`Resting::credit`].
+//! To *look* at a process is to read its `schedstat`. If the process has run, the look was in vain:
+//! it costs one system call more than reading the process in full. Looks in vain are paid for by
+//! looks that saved calls; see [`Resting::credit`].
 //!
-//! The interface: [`Resting::look`] and [`Resting::io`] answer for the files of a resting process, and
-//! [`Resting::after_stat`] and [`Resting::after_io`] note what was read. [`Resting::begin`] with `false`
-//! switches it off.
+//! The interface: [`Resting::look`] and [`Resting::io`] give the values of a resting process in
+//! place of its files, and [`Resting::after_stat`] and [`Resting::after_io`] note what was read.
+//! [`Resting::begin`] with `false` switches all of this off.
 
 use crate::files::{KeptFile, PidPath, Reader};
 use crate::parse::{Io, PF_EXITING, Stat, Words, number};
 
-/// Full readings without a change before a process is looked at.
+/// The least number of full readings without a change before a process is looked at.
 const LEAST_PATIENCE: u8 = 2;
-/// The same for a process that often runs: at most one look of so many is in vain.
+/// The largest number of such readings, for a process that often runs: at most one look in so many
+/// readings is in vain.
 const MOST_PATIENCE: u8 = 128;
-/// One of so many processes may be looked at in vain in each collection.
+/// The number of processes for which one look in vain is allowed in each collection.
 const FREE_LOOKS: usize = 32;
-/// The longest name that the kernel gives a process.
+/// The longest name in bytes that the kernel gives a process.
 const NAME: usize = 64;
 
-/// `schedstat` of a thread: the time it ran, the time it waited for a processor, and how often it
-/// was given one.
+/// The numbers in `schedstat` of a thread: the time it ran, the time it waited for a processor, and
+/// how often it was given one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Turns([u64; 3]);
 
 impl Turns {
-    /// `None` where the kernel does not count turns, or the thread has never run. (A thread that
-    /// ran for less than the kernel measures ran for 0 ns.)
+    /// Parses the text of `schedstat`; `None` if the kernel does not count turns, or the thread was
+    /// never given a processor. (A thread that ran for less time than the kernel measures has run
+    /// for 0 ns.)
     fn parse(text: &[u8]) -> Option<Self> {
         let mut words = Words::new(text);
         let turns = [words.number()?, words.number()?, words.number()?];
@@ -56,12 +61,13 @@ impl Turns {
     }
 }
 
-/// The values of `stat` that change only while the process runs, or when its parent ends.
+/// The values of `stat` that change only while the process runs, or, of the parent's number, when
+/// the parent ends.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Numbers {
-    /// Ticks.
+    /// Processor time in the program, in ticks.
     pub(super) user: u64,
-    /// Ticks.
+    /// Processor time in the kernel, in ticks.
     pub(super) kernel: u64,
     pub(super) parent: u64,
     pub(super) faults: u64,
@@ -83,22 +89,22 @@ impl Numbers {
 /// The values of a process that may rest, from one collection to the next.
 pub(super) struct RestingProcess {
     file: KeptFile,
-    /// `schedstat` before the values below were read; only of a process that was not running
-    /// then.
+    /// The numbers of `schedstat` before the values below were read; `None` if the process was
+    /// running then, or was not looked at.
     turns: Option<Turns>,
-    /// The last collection in which the values were found to hold.
+    /// The number of the last collection in which the values were read or found unchanged.
     confirmed: u64,
     numbers: Numbers,
     name: [u8; NAME],
     name_length: usize,
-    /// `io`, and the collection in which it was read.
+    /// The values of `io`, and the number of the collection in which they were read.
     io: Option<(Io, u64)>,
-    /// `io` of the reading before.
+    /// The values of `io` at the full reading before.
     io_before: Option<Io>,
-    /// Full readings in a row without a change.
+    /// The number of full readings in a row without a change.
     quiet: u8,
     patience: u8,
-    /// Looks since the last look in vain.
+    /// The number of looks since the last look in vain.
     rests: u8,
 }
 
@@ -125,8 +131,8 @@ impl RestingProcess {
         self.name.get(..self.name_length).unwrap_or_default()
     }
 
-    /// Notes that the process has run. It is not looked at for a while, which is longer the less
-    /// it rested.
+    /// Notes that the process has run, so that it is not looked at for a while. The while becomes
+    /// longer the less the process rested.
     fn disappoint(&mut self) {
         if self.turns.take().is_none() {
             return;
@@ -139,32 +145,33 @@ impl RestingProcess {
     }
 }
 
-/// Whether the kernel's `schedstat` can be relied on.
+/// Whether the numbers in the kernel's `schedstat` can be relied on.
 #[derive(Clone, Copy)]
 enum Counts {
-    /// Not known yet; `schedstat` of this thread, if it was read.
+    /// Not known yet. The numbers are those of this thread in an earlier collection, if they were
+    /// read.
     Unknown(Option<Turns>),
     Yes,
     No,
 }
 
-/// What is common to all processes that may rest.
+/// The state of looking at processes, common to all of a session.
 pub(super) struct Resting {
     counts: Counts,
     /// Whether processes may be taken for resting in this collection.
     on: bool,
-    /// Number of the collection.
+    /// The number of this collection.
     collection: u64,
-    /// System calls that looks may still cost beyond reading everything. Each look takes one, and
-    /// a successful one gives back those that it saved. Opening a file is not counted, because it
-    /// stays open as long as its process is there.
+    /// The number of system calls that looks in this collection may still cost beyond reading
+    /// everything. Each look takes one, and a successful look gives back the calls that it saved.
+    /// Opening a file is not counted, because it stays open as long as its process is there.
     credit: usize,
-    /// The processes that are alive and the same as in the collection before, by ascending
-    /// number.
+    /// The processes of this collection so far that are alive and the same as in the collection
+    /// before, by ascending number.
     alive: Vec<u32>,
-    /// The parent that was found last among those processes.
+    /// The parent that was last found in `alive`.
     parent: Option<u32>,
-    /// Parents with a higher number than a child, by ascending number.
+    /// Parents with a higher number than one of their children, by ascending number.
     elders: Vec<Elder>,
     /// Whether `io` of a resting process was read in this collection.
     io_permitted: bool,
@@ -188,21 +195,22 @@ impl Default for Resting {
     }
 }
 
-/// A parent that is looked at ahead of its turn.
+/// A parent with a `stat` that is read ahead of the parent's turn.
 struct Elder {
     pid: u32,
-    /// Its open `stat`: a look takes one system call.
+    /// The open `stat` of the parent: a look takes one system call.
     file: KeptFile,
-    /// The collection of the last look, and the start time found then.
+    /// The number of the collection of the last look. The start time found then is in `start`.
     collection: u64,
     start: u64,
-    /// The first collection since which it has been the same process.
+    /// The number of the first collection since which the number belongs to the same process.
     since: u64,
-    /// Whether it was alive and the same process as in the two collections before.
+    /// Whether the parent was alive at the last look, and the same process as in the two
+    /// collections before.
     is_alive: bool,
 }
 
-/// The values of a resting process, as its files would tell them.
+/// The values of a resting process, as its `stat` would give them.
 #[derive(Clone, Copy)]
 pub(super) struct Rested {
     pub(super) numbers: Numbers,
@@ -211,8 +219,8 @@ pub(super) struct Rested {
 }
 
 impl Resting {
-    /// Begins a collection of so many processes. With `wanted` false all processes are read in
-    /// full.
+    /// Begins a collection of this number of processes. With `wanted` false all processes are read
+    /// in full.
     pub(super) fn begin(&mut self, processes: usize, wanted: bool, reader: &mut Reader) {
         self.elders.retain(|elder| elder.collection == self.collection);
         self.collection += 1;
@@ -226,8 +234,9 @@ impl Resting {
         }
     }
 
-    /// Whether the kernel counts turns: those of this running thread must be seen to change.
-    /// Before Linux 5.9, page faults that a debugger causes in a process count as its own.
+    /// Whether the kernel counts turns, as found so far. The turns of this running thread must be
+    /// seen to change between two collections. Linux before 5.9 is not relied on: page faults that
+    /// a debugger causes in a process count there as the process's own.
     fn is_counted(&mut self, reader: &mut Reader) -> bool {
         let Counts::Unknown(before) = self.counts else {
             return matches!(self.counts, Counts::Yes);
@@ -248,9 +257,9 @@ impl Resting {
         matches!(self.counts, Counts::Yes)
     }
 
-    /// The values of a process if it rests. Otherwise its `stat` must be read in full next: its turns
-    /// are noted if it may rest from now on. `others` are its open `stat` and `io`, which are closed
-    /// where `schedstat` needs their place among the open files.
+    /// The values of a process that rests; `None` if its `stat` must be read in full next. In that
+    /// case its turns are noted if it may rest from now on. `others` are the process's open `stat`
+    /// and `io`, which are closed if `schedstat` needs their place among the open files.
     pub(super) fn look(
         &mut self,
         process: &mut Option<Box<RestingProcess>>,
@@ -312,7 +321,7 @@ impl Resting {
         Some(Rested { numbers, name, name_length })
     }
 
-    /// Reads the turns of a process that may rest from now on.
+    /// Reads and notes the turns of a process, if it may rest from now on and a look is allowed.
     fn note_turns(
         &mut self,
         rest: &mut RestingProcess,
@@ -342,8 +351,8 @@ impl Resting {
         }
     }
 
-    /// Must be called with the `stat` of a process that was read in full; `before` tells whether it
-    /// is the same process as in the collection before.
+    /// Notes the `stat` of a process; must be called for each process that was read in full.
+    /// `before` tells whether it is the same process as in the collection before.
     pub(super) fn after_stat(
         &mut self,
         process: &mut Option<Box<RestingProcess>>,
@@ -384,16 +393,18 @@ impl Resting {
         rest.confirmed = self.collection;
     }
 
-    /// `io` of a resting process, if it was read before. `None` for the first one in a collection,
-    /// which must be read all the same: the permission may be gone.
+    /// The values of a resting process's `io`, if they were read before; `None` if the file must be
+    /// read. The first resting process of each collection is always read: the permission may be
+    /// gone.
     pub(super) fn io(&mut self, process: &Option<Box<RestingProcess>>) -> Option<Io> {
         let (io, read) = process.as_deref()?.io?;
         let is_valid = read > self.io_refused;
         (is_valid && std::mem::replace(&mut self.io_permitted, true)).then_some(io)
     }
 
-    /// Must be called after `io` of a process was read, with `None` if it was refused. If it was permitted
-    /// before, the permission is gone, and the values of other processes are forgotten too.
+    /// Notes the values of a process's `io`; must be called after the file was read, with `None` if
+    /// it was refused. If the process rests and its `io` was permitted before, the permission is
+    /// gone, and the values of all other processes are forgotten, too.
     pub(super) fn after_io(
         &mut self,
         process: &mut Option<Box<RestingProcess>>,
@@ -418,13 +429,14 @@ impl Resting {
     }
 }
 
-/// Whether all processors have ticks, even while they run a single thread.
+/// Whether the kernel's command line leaves ticks to all processors, even while they run a single
+/// thread; `false` if it cannot be read.
 fn ticks_everywhere(reader: &mut Reader) -> bool {
     let read = reader.once_here(c"cmdline").is_ok();
     read && !reader.text().windows(10).any(|word| word == b"nohz_full=")
 }
 
-/// Whether the system's Linux is this version or a later one.
+/// Whether the running kernel is this version of Linux or a later one.
 fn is_since(major: u64, minor: u64) -> bool {
     let system = rustix::system::uname();
     let release = system.release().to_bytes();
@@ -433,15 +445,16 @@ fn is_since(major: u64, minor: u64) -> bool {
     (next(), next()) >= (major, minor)
 }
 
-/// Whether a process has ended or is about to. It gives its children away before it is a zombie, and
-/// long before where its first thread is the last one.
+/// Whether a process has ended or is about to end. Its children get another parent before it is a
+/// zombie, and long before that if its first thread is the last to end.
 pub(super) fn has_ended(stat: &Stat<'_>) -> bool {
     stat.flags & PF_EXITING != 0 || matches!(stat.state, b'Z' | b'X' | b'x')
 }
 
-/// Whether a parent with a higher number than its child is alive, and the same process as in the two
-/// collections before: in the last one the child may have named its parent before the parent was
-/// looked at. It is looked at once in a collection, which takes a system call.
+/// Whether a parent with a higher number than its child is alive, and the same process as in the
+/// two collections before: in the last one the child may have named its parent before the parent
+/// was looked at. The parent is looked at once in a collection, which takes one system call of
+/// `credit`.
 fn is_elder_alive(
     elders: &mut Vec<Elder>,
     parent: u64,
@@ -484,7 +497,7 @@ fn is_elder_alive(
     elder.is_alive
 }
 
-/// Whether a parent is among the processes that are alive.
+/// Whether a parent is in `alive`. `last` is the parent that was last found there.
 fn is_alive(alive: &[u32], last: &mut Option<u32>, parent: u64) -> bool {
     let Ok(parent) = u32::try_from(parent) else {
         return false;

@@ -10,13 +10,13 @@ use perfhive_format::FileTime;
 pub(super) const MOST: usize =
     STAT_COUNTERS + SCHEDULE_COUNTERS + STATM_COUNTERS + 1 + PEAK_COUNTERS + 6 + IO_COUNTERS;
 
-/// The values of a process, and which of them it lacks.
+/// The values of a process in the order of its counters, and the bits of the values that it lacks.
 #[derive(Clone, Copy)]
 pub(super) struct Sample {
-    /// Behind the values stands `absent`.
+    /// The values; [`block`](Self::block) puts `absent` behind them.
     values: [u64; MOST + 1],
     count: usize,
-    /// A bit for each value that is not known, and 0 in its place.
+    /// A bit for each value that the process lacks; the value is 0 then.
     absent: u64,
 }
 
@@ -26,7 +26,7 @@ impl Default for Sample {
     }
 }
 
-/// Places of the values from `stat`.
+/// The positions of the values from `stat`.
 mod at {
     pub(super) const ALL: usize = 0;
     pub(super) const USER: usize = 1;
@@ -40,12 +40,13 @@ mod at {
     pub(super) const MAJOR_FAULTS: usize = 9;
 }
 
-/// How many counts of a process only grow: times and faults, sums over threads, `io`.
+/// The number of a process's counts that only grow: times and faults, sums over threads, and `io`.
 pub(super) const GROWING: usize = 5 + 4 + IO_COUNTERS;
-/// Those that Thread has too.
+/// The positions of the counts from `stat` that only grow, which Thread has, too.
 pub(super) const COMMON: [usize; 5] = [at::ALL, at::USER, at::KERNEL, at::FAULTS, at::MAJOR_FAULTS];
 
-/// The places of the counts that only grow, among the wanted values.
+/// The positions of the counts that only grow, if the counters of `wanted` are filled; `None` for a
+/// count that is not wanted.
 pub(super) fn growing(wanted: ProcessColumns) -> [Option<usize>; GROWING] {
     let mut places = [None; GROWING];
     for (slot, place) in places.iter_mut().zip(COMMON) {
@@ -73,18 +74,19 @@ pub(super) fn growing(wanted: ProcessColumns) -> [Option<usize>; GROWING] {
     places
 }
 
-/// The place of % Processor Time.
+/// The position of % Processor Time.
 pub(super) const ALL: usize = at::ALL;
-/// The places of what a process has used: times and page faults.
+/// The positions of times and page faults, which are what a process has used.
 pub(super) const USED: [usize; 5] = COMMON;
-/// The places of the values from `statm`, if the schedule is not wanted.
+/// The positions of the values from `statm`, if the schedule is not wanted.
 pub(super) const MEMORY: std::ops::Range<usize> = STAT_COUNTERS..STAT_COUNTERS + STATM_COUNTERS;
 
 pub(super) const MOST_OF_32_BITS: u64 = u32::MAX as u64;
 
 impl Sample {
-    /// Begins with the values that every process has: times and start, own and parent's number,
-    /// page faults and major page faults, size, threads.
+    /// Replaces all values with the values from `stat`, which every process has. `user`, `kernel`
+    /// and `start` are in 100 ns units; the other arguments are the own and the parent's number,
+    /// page faults and major page faults, the size in bytes, and the number of threads.
     pub(super) fn begin(
         &mut self,
         [user, kernel, start]: [u64; 3],
@@ -115,7 +117,8 @@ impl Sample {
         (self.count, self.absent) = (0, 0);
     }
 
-    /// Sets what the process has used. Of an empty sample the other values from `stat` are 0 then.
+    /// Sets times (100 ns units) and page faults. In an empty sample the other values from `stat`
+    /// become 0.
     pub(super) fn set_used(&mut self, [user, kernel]: [u64; 2], [faults, major]: [u64; 2]) {
         self.count = self.count.max(STAT_COUNTERS);
         let values = [user.saturating_add(kernel), user, kernel, faults, major];
@@ -124,7 +127,8 @@ impl Sample {
         }
     }
 
-    /// Raises the processor times to at least these, and answers them.
+    /// Raises the processor times to at least `least`; returns times in the program and in the
+    /// kernel, in 100 ns units.
     pub(super) fn raise_times(&mut self, least: Option<(u64, u64)>) -> (u64, u64) {
         let [all, user, kernel, ..] = &mut self.values;
         if let Some(least) = least {
@@ -135,13 +139,15 @@ impl Sample {
         (*user, *kernel)
     }
 
-    /// Adds the counters from `io`.
+    /// Adds the values of reads, writes and their bytes, with the sums of both. The counters of
+    /// storage must follow.
     pub(super) fn push_io(&mut self, read: u64, written: u64, reads: u64, writes: u64) {
         let operations = reads.saturating_add(writes);
         self.push([reads, writes, operations, read, written, read.saturating_add(written)]);
     }
 
-    /// Adds the counters from `io` as the file has them.
+    /// Adds the values of all counters from `io`. Counters of storage that the file lacks have no
+    /// value.
     pub(super) fn push_io_of(&mut self, io: Io) {
         let Io { read_bytes, written_bytes, reads, writes, storage } = io;
         self.push_io(read_bytes, written_bytes, reads, writes);
@@ -158,7 +164,7 @@ impl Sample {
         }
     }
 
-    /// Adds counters without a value.
+    /// Adds a number of counters without a value.
     pub(super) fn push_absent(&mut self, counters: usize) {
         for _ in 0..counters {
             self.absent |= 1 << self.count;
@@ -166,22 +172,23 @@ impl Sample {
         }
     }
 
-    /// The number of values, those that are not known included.
+    /// The number of values, counters without a value included.
     pub(super) fn len(&self) -> usize {
         self.count
     }
 
-    /// The values; 0 for those that are not known.
+    /// The values; 0 for a counter without a value.
     pub(super) fn values(&self) -> &[u64] {
         self.values.get(..self.count).unwrap_or_default()
     }
 
-    /// The bits of the values that are not known.
+    /// The bits of the counters without a value.
     pub(super) fn absent(&self) -> u64 {
         self.absent
     }
 
-    /// What the counter block holds: the values, and which of them mean nothing, if any do.
+    /// The content of the counter block: the values, and behind them, if the process lacks any, the
+    /// bits of the values that mean nothing.
     pub(super) fn block(&mut self) -> &[u64] {
         if let Some(place) = self.values.get_mut(self.count) {
             *place = self.absent;
@@ -190,28 +197,29 @@ impl Sample {
         self.values.get(..length).unwrap_or_default()
     }
 
-    /// A value by its place, unless it is not known.
+    /// The value at a position; `None` if the process lacks it.
     pub(super) fn told(&self, place: usize) -> Option<u64> {
         let value = self.values().get(place)?;
         (self.absent & (1 << place) == 0).then_some(*value)
     }
 
-    /// Number, start and parent.
+    /// The number, start time and parent's number of the process.
     pub(super) fn identity(&self) -> (u64, u64, u64) {
         (self.values[at::PID], self.values[at::ELAPSED], self.values[at::PARENT])
     }
 
-    /// Thread Count.
+    /// The value of Thread Count.
     pub(super) fn threads(&self) -> u64 {
         self.values[at::THREADS]
     }
 
-    /// Sets Virtual Bytes.
+    /// Sets the value of Virtual Bytes.
     pub(super) fn set_virtual_bytes(&mut self, bytes: u64) {
         self.values[at::VIRTUAL_BYTES] = bytes;
     }
 
-    /// The sample of Idle, which has processor time and nothing else.
+    /// The sample of Idle, which has processor time (`time`, in 100 ns units) and a thread for each
+    /// processor; its other counts are 0.
     pub(super) fn idle(
         time: u64,
         processors: u64,
@@ -244,10 +252,10 @@ impl Sample {
     }
 }
 
-/// The sums over processes, for `_Total`.
+/// The sums of each value over processes, for `_Total`.
 pub(super) struct Sum {
     values: [u64; MOST],
-    /// The bits of the values that some process tells.
+    /// The bits of the values that at least one process has.
     told: u64,
 }
 
@@ -259,21 +267,22 @@ impl Default for Sum {
 }
 
 impl Sum {
-    /// Adds the values of a process, as far as it has them.
+    /// Adds the values of a process. A sum that no process has a value for stays without a value.
     pub(super) fn add(&mut self, sample: &Sample) {
         self.add_values(sample);
         self.told |= !sample.absent & ((1 << sample.count) - 1);
     }
 
-    /// As [`add`](Self::add), but the values do not make a sum known: the zeros of Idle must not
-    /// give a total of 0 where no process tells a value.
+    /// Like [`add`](Self::add), but the values do not make a sum known: the zeros of Idle must not
+    /// give a total of 0 if no process has a value.
     pub(super) fn add_values(&mut self, sample: &Sample) {
         for (sum, value) in self.values.iter_mut().zip(sample.values()) {
             *sum = sum.saturating_add(*value);
         }
     }
 
-    /// Adds sums over processes; `told` has the bits of those that one of them tells.
+    /// Adds sums over several processes; `told` has the bits of the values that at least one of
+    /// them has.
     pub(super) fn add_sums(&mut self, sums: &[u128; MOST], told: u64) {
         for (sum, more) in self.values.iter_mut().zip(sums) {
             *sum = sum.saturating_add(u64::try_from(*more).unwrap_or(u64::MAX));
@@ -281,19 +290,20 @@ impl Sum {
         self.told |= told;
     }
 
-    /// Adds to one value.
+    /// Adds `more` to the sum at a position.
     pub(super) fn add_at(&mut self, place: usize, more: u64) {
         if let Some(sum) = self.values.get_mut(place) {
             *sum = sum.saturating_add(more);
         }
     }
 
-    /// Processor time in programs and in the kernel.
+    /// The sums of processor time in programs and in the kernel, in 100 ns units.
     pub(super) fn times(&self) -> [u64; 2] {
         [self.values[at::USER], self.values[at::KERNEL]]
     }
 
-    /// The sample of `_Total`, with `count` values.
+    /// The sample of `_Total`, with `count` values. Schedule and numbers are 0, and the start time
+    /// is `now`. A sum that no process has a value for is without a value.
     pub(super) fn into_total(
         mut self,
         now: FileTime,
@@ -318,8 +328,8 @@ impl Sum {
     }
 }
 
-/// Values of the sums over the threads of a process, in the order of their counters, as far as they
-/// are wanted; times in 100 ns units.
+/// The values of the wanted sums over the threads of a process, in the order of their counters;
+/// times are in 100 ns units.
 #[derive(Default)]
 pub(super) struct Summed {
     values: [Option<u64>; 4],
@@ -327,18 +337,18 @@ pub(super) struct Summed {
 }
 
 impl Summed {
-    /// The number of wanted values.
+    /// The number of values of the wanted sums.
     fn count(wanted: ThreadSums) -> usize {
         let count = usize::from(wanted.waiting) + usize::from(wanted.delay);
         count + if wanted.apart { 2 } else { 0 }
     }
 
-    /// Zeros, for Idle.
+    /// The sums of Idle, which are 0.
     pub(super) fn zero(wanted: ThreadSums) -> Self {
         Self { values: [Some(0); 4], count: Self::count(wanted) }
     }
 
-    /// No value at all.
+    /// The sums of a process with threads that cannot be read: none has a value.
     pub(super) fn absent(wanted: ThreadSums) -> Self {
         Self { values: [None; 4], count: Self::count(wanted) }
     }
@@ -350,12 +360,12 @@ impl Summed {
         }
     }
 
-    /// Leaves out values that are not known.
+    /// Adds a number of sums without a value.
     pub(super) fn push_absent(&mut self, count: usize) {
         self.count += count;
     }
 
-    /// Adds the values to those of the process.
+    /// Adds the sums to the values of the process.
     pub(super) fn push_to(&self, sample: &mut Sample) {
         for value in self.values.iter().take(self.count) {
             match value {

@@ -1,5 +1,5 @@
-//! Processor times that were shown of processes and threads. Shown time is never taken back:
-//! later values are not smaller.
+//! The processor times of processes and threads that were shown before. Shown time is never taken
+//! back: later values are not smaller.
 
 /// Processor time in the program and in the kernel, in 100 ns units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -9,7 +9,8 @@ pub(super) struct CpuTimes {
 }
 
 impl CpuTimes {
-    /// The part behind whole ticks, which `/proc` does not show.
+    /// The part of both times that is less than a tick, which `/proc` does not show. `tick` is in
+    /// 100 ns units.
     pub(super) fn behind_ticks(self, tick: u64) -> Self {
         let tick = tick.max(1);
         Self { user: self.user % tick, kernel: self.kernel % tick }
@@ -30,27 +31,28 @@ impl CpuTimes {
     }
 }
 
-/// A process or thread, and what was shown of it.
+/// A process or thread, and the times of it that were shown.
 #[derive(Clone, Copy)]
 pub(super) struct ShownTask {
-    /// Numbers of the process and, for a thread, of that.
+    /// The number of the process and, for a thread, the number of the thread.
     pub(super) id: (u32, u32),
     pub(super) start: u64,
-    /// Its times, with `cut`.
+    /// The processor times of the task, `cut` included.
     pub(super) times: CpuTimes,
-    /// What is never shown of its times: the part of a tick that `/proc` had left out when it was read last. Shown
-    /// once the program runs, this would be time that the task seemed to have taken since.
+    /// The part of the times that is never shown: the part of a tick that `/proc` had left out when
+    /// it was last read. Shown once the BPF program runs, it would look like time that the task had
+    /// used since.
     pub(super) cut: CpuTimes,
-    /// Whether `/proc` would permit reading its `io`.
+    /// Whether `/proc` permits reading the task's `io`.
     pub(super) open: bool,
 }
 
-/// What was shown in this collection and the one before, by ascending number.
+/// The tasks that were shown in this collection and in the one before, by ascending number.
 #[derive(Default)]
 pub(super) struct ShownTasks {
     pub(super) now: Vec<ShownTask>,
     before: Vec<ShownTask>,
-    /// Entries of `before` in front of this one were passed.
+    /// The number of entries at the beginning of `before` that this collection has passed.
     passed: usize,
 }
 
@@ -61,8 +63,8 @@ impl ShownTasks {
         self.passed = 0;
     }
 
-    /// What was shown of a process or thread in the collection before. Must be asked in ascending
-    /// order.
+    /// The process or thread as it was shown in the collection before; `None` if it was not, or had
+    /// another start time. The tasks must be asked for in ascending order.
     pub(super) fn of(&mut self, id: (u32, u32), start: u64) -> Option<ShownTask> {
         let rest = self.before.get(self.passed..).unwrap_or_default();
         self.passed += rest.iter().take_while(|known| known.id < id).count();
@@ -71,14 +73,15 @@ impl ShownTasks {
     }
 }
 
-/// Times in 100 ns units from nanoseconds.
+/// Processor times from nanoseconds.
 pub(super) fn from_nanos(user: u64, kernel: u64) -> CpuTimes {
     CpuTimes { user: user / 100, kernel: kernel / 100 }
 }
 
-/// Processor time as the kernel's own `cputime_adjust` divides it: the runtime is exact, and is
-/// split in the proportion of the ticks that found the processor in the program and in the
-/// kernel. Neither part is less than `shown`. Nanoseconds in, 100 ns units out.
+/// The processor time of a task, divided as by the kernel's own `cputime_adjust`: the sum is the
+/// exact `runtime`, in the proportion of the ticks (`user`, `kernel`) that found the processor in
+/// the program and in the kernel. Neither part is less than `shown`. The arguments are in
+/// nanoseconds, the result and `shown` in 100 ns units.
 pub(super) fn time(user: u64, kernel: u64, runtime: u64, shown: CpuTimes) -> CpuTimes {
     let all = runtime / 100;
     if shown.user.saturating_add(shown.kernel) >= all {

@@ -1,8 +1,9 @@
-//! Counters of a process that the kernel counts for each thread: context switches, waiting, delay.
+//! Counters of a process that the kernel counts for each thread: context switches, waiting for a
+//! processor, delay by block devices.
 //!
-//! The files of a process tell them of its first thread only. A plain sum over the threads would
-//! step back whenever a thread ends. So a sum grows by what each thread did since the sample
-//! before, and by all that a new thread did.
+//! The files of a process have these counts of its first thread only. A plain sum over the threads
+//! would step back whenever a thread ends. So a sum grows by the growth of each thread's count
+//! since the sample before, and by the whole count of a new thread.
 
 use super::columns::ThreadSums;
 use super::proc_files::{Gone, Outcome, ProcFiles};
@@ -12,13 +13,13 @@ use crate::parse::{Schedule, switches, waiting};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 
-/// The number of a thread and two counts.
+/// The number of a thread, and two counts of it; the second is 0 for a file with one count.
 type ThreadCounts = (u32, [u64; 2]);
 
-/// A sum over the threads of a process.
+/// A sum of each of two counts over the threads of a process.
 #[derive(Default)]
 struct Sum {
-    /// Counts of the threads in the sample before, by ascending number.
+    /// The counts of the threads in the sample before, by ascending thread number.
     before: Vec<ThreadCounts>,
     total: [u64; 2],
 }
@@ -41,7 +42,7 @@ impl Sum {
     }
 }
 
-/// The sums over the threads of a process.
+/// The sums over the threads of a process, by the file that has the counts.
 #[derive(Default)]
 pub(super) struct Sums {
     switches: Sum,
@@ -59,7 +60,7 @@ impl Sums {
     }
 }
 
-/// Counts of a thread, by the file that has them.
+/// The kinds of a thread's counts, each with its file and parser.
 #[derive(Clone, Copy)]
 enum Kind {
     Switches,
@@ -85,7 +86,7 @@ impl Kind {
     }
 }
 
-/// Buffers for one process, and sums of processes that are gone, for reuse.
+/// Buffers for the process that is being read, and sums of ended processes, for reuse.
 #[derive(Default)]
 pub(super) struct Buffers {
     tids: Vec<u32>,
@@ -94,11 +95,11 @@ pub(super) struct Buffers {
     spare: Vec<Box<Sums>>,
 }
 
-/// The most sums that are kept for reuse.
+/// The most sums of ended processes that are kept for reuse.
 const SPARE: usize = 256;
 
 impl Buffers {
-    /// Takes back the sums of a process that is gone.
+    /// Keeps the sums of an ended process for reuse, cleared.
     pub(super) fn take_back(&mut self, sums: Option<Box<Sums>>) {
         if let Some(mut sums) = sums
             && self.spare.len() < SPARE
@@ -110,9 +111,10 @@ impl Buffers {
 }
 
 impl Buffers {
-    /// The sums over the threads of a process (its number and how many threads it has), which
-    /// are kept in `sums`; those whose files cannot be read are absent. `switches` are those of an
-    /// only thread, if they were read already.
+    /// The values of the wanted sums over the threads of a process, given by its number and its
+    /// number of threads; [`Gone`] if the process has ended. The sums are kept in `sums`; a sum has
+    /// no value if its files cannot be read. `switches` are the context switches of an only thread,
+    /// if they were read already.
     pub(super) fn sum(
         &mut self,
         files: &mut ProcFiles,
@@ -173,8 +175,8 @@ impl Buffers {
         Ok(summed)
     }
 
-    /// Reads a file of each thread into `counts`. Returns whether all files were understood; a
-    /// thread that is gone is left out.
+    /// Reads the file of `kind` for each thread into `counts`; returns whether all files could be
+    /// read and parsed. A thread that has ended is left out.
     fn read(
         &mut self,
         files: &mut ProcFiles,

@@ -3,24 +3,24 @@
 use crate::table::COMMON_COUNTERS;
 use perfhive_format::FileTime;
 
-/// The most counts behind the common ones of which `_Total` has the sum.
+/// The most counts behind the common values of which `_Total` has the sum.
 pub(super) const SUMS: usize = 5;
 /// The most values of a thread.
 const MOST: usize = COMMON_COUNTERS + SUMS + 5;
 
-/// Places of the values of which `_Total` has no sum.
+/// The positions of the values of which `_Total` has no sum.
 mod at {
     pub(super) const ELAPSED: usize = 3;
     pub(super) const PID: usize = 4;
     pub(super) const TID: usize = 5;
 }
 
-/// The values of a thread, up to the first that is not known.
+/// The values of a thread, up to the first value that it lacks.
 #[derive(Clone, Copy)]
 pub(super) struct Sample {
     values: [u64; MOST],
     known: usize,
-    /// The number of values of which `_Total` has the sum.
+    /// The number of values, from the first, of which `_Total` has the sum.
     summed: usize,
 }
 
@@ -44,7 +44,8 @@ impl Sample {
         self.summed = self.known;
     }
 
-    /// Adds the values of a thread, as far as it has them.
+    /// Adds the values of a thread to this sum, as far as `_Total` has sums and the thread has
+    /// values.
     pub(super) fn add(&mut self, other: &Self) {
         let values = other.values.iter().take(other.summed);
         for (sum, value) in self.values.iter_mut().zip(values) {
@@ -53,19 +54,20 @@ impl Sample {
         self.known = self.known.max(other.summed);
     }
 
-    /// Process and thread as one number, and the start.
+    /// The process and thread numbers as one number, and the start time.
     pub(super) fn identity(&self) -> (u64, u64) {
         let [pid, tid] = [at::PID, at::TID].map(|place| self.values.get(place).copied());
         (pid.unwrap_or(0) << 32 | tid.unwrap_or(0), self.values[at::ELAPSED])
     }
 
-    /// A count behind the common ones of which `_Total` has the sum.
+    /// The count at a position behind the common values; `None` if `_Total` has no sum of it or the
+    /// thread lacks it.
     pub(super) fn sum(&self, place: usize) -> Option<u64> {
         let place = COMMON_COUNTERS + place;
         self.values.get(place).copied().filter(|_| place < self.summed)
     }
 
-    /// Adds to these counts, as far as the sum has them.
+    /// Adds to the counts behind the common values, as far as this sum has them.
     pub(super) fn add_sums(&mut self, more: [u64; SUMS]) {
         let known = self.known.saturating_sub(COMMON_COUNTERS);
         let sums = self.values.iter_mut().skip(COMMON_COUNTERS).take(known);
@@ -74,14 +76,15 @@ impl Sample {
         }
     }
 
-    /// Sets times and faults.
+    /// Sets processor times in all, in the program and in the kernel (100 ns units), page faults,
+    /// and major page faults.
     pub(super) fn set_common(&mut self, [all, user, kernel, faults, major]: [u64; 5]) {
         for (place, value) in [(0, all), (1, user), (2, kernel), (6, faults), (7, major)] {
             self.values[place] = value;
         }
     }
 
-    /// Turns a sum into the sample of `_Total`.
+    /// Turns this sum into the sample of `_Total`: the start time is `now`, and the numbers are 0.
     pub(super) fn make_total(&mut self, now: FileTime) {
         self.values[at::ELAPSED] = now.0 as u64;
         self.values[at::PID] = 0;
@@ -93,7 +96,7 @@ impl Sample {
     }
 }
 
-/// Windows' number for the letter of a thread's state.
+/// Windows' number of a thread state, for the letter in `stat`; 7 (unknown) for another letter.
 pub(super) fn windows_state(state: u8) -> u64 {
     match state {
         b'R' => 2,

@@ -1,4 +1,4 @@
-//! Processes and threads that are followed from one collection to the next.
+//! The processes and threads that are followed from one collection to the next.
 
 use super::rest::RestingProcess;
 use super::thread_counts::Sums;
@@ -7,40 +7,41 @@ use crate::files::{KeptFile, PidPath};
 /// A process that is followed from one collection to the next.
 pub(super) struct Tracked {
     pub(super) pid: u32,
-    /// How many collections remain until `io`, which was refused, is tried again.
+    /// The number of collections until `io`, which permissions refused, is tried again.
     pub(super) io_pause: u8,
     pub(super) is_kernel_thread: bool,
     /// Whether the process had ended when `stat` was read, and only waits for its parent.
     pub(super) has_ended: bool,
-    /// Whether the process had ended or was about to end: the kernel takes its memory away before
-    /// the end.
+    /// Whether the process had ended or was about to end when `stat` was read: the kernel takes its
+    /// memory away before the end.
     pub(super) is_ending: bool,
-    /// The number of its first thread or, if that has ended, of another one: the files of a thread
-    /// that has ended tell nothing of the memory and files that the others share.
+    /// The number of the process's first thread or, if that has ended, of another thread. The files
+    /// of a thread that has ended do not show the memory and descriptors that the threads share.
     pub(super) alive: u32,
-    /// The start time of the process in ticks, which distinguishes it from a later process with its
-    /// number.
+    /// The start time of the process in ticks, which distinguishes the process from a later one
+    /// with the same number.
     pub(super) start: u64,
     pub(super) stat: KeptFile,
     pub(super) statm: KeptFile,
     pub(super) io: KeptFile,
-    /// The folder `fd` of the process, kept open where few processes are read.
+    /// The folder `fd` of the process, kept open if few processes are read.
     pub(super) descriptors: KeptFile,
-    /// The values of the process while it may rest.
+    /// The earlier values of the process, for as long as it may rest.
     pub(super) rest: Option<Box<RestingProcess>>,
     /// Whether the process rests in this collection.
     pub(super) rests: bool,
-    /// The file `stat` of the first thread, where it is the only thread.
+    /// The file `stat` of the first thread, if that is the only thread.
     pub(super) thread: KeptFile,
     /// The sums over the threads of the process; `None` until they are wanted.
     pub(super) sums: Option<Box<Sums>>,
-    /// Switches of its only thread, if another counter's file had them in this collection.
+    /// The voluntary and involuntary context switches of the only thread, if the file of another
+    /// counter had them in this collection.
     pub(super) status: Option<[u64; 2]>,
     /// The threads of the process; `None` unless it has several.
     pub(super) threads: Option<Box<Threads>>,
 }
 
-/// Threads of a process that has several.
+/// The threads of a process that has several.
 #[derive(Default)]
 pub(super) struct Threads {
     /// The folder `task` of the process.
@@ -61,8 +62,9 @@ impl TrackedThread {
     }
 }
 
-/// Makes `known` agree with the ascending `numbers`. An entry stays as long as its number is listed;
-/// entries that are not listed are given to `gone`. `before` is left empty.
+/// Updates `known` so that it has one entry for each of the ascending `numbers`. An entry stays as
+/// long as its number is listed; entries that are not listed are given to `gone`. `before` is left
+/// empty.
 pub(super) fn follow<T>(
     numbers: &[u32],
     known: &mut Vec<T>,
@@ -110,7 +112,8 @@ impl Tracked {
         }
     }
 
-    /// The path of a file that tells what its threads share.
+    /// The path of a file that shows what the threads share: of the process, or of a living thread
+    /// if the first has ended.
     pub(super) fn path(&self, file: &[u8]) -> PidPath {
         match self.alive == self.pid {
             true => PidPath::of(self.pid, file),
@@ -118,8 +121,8 @@ impl Tracked {
         }
     }
 
-    /// Forgets everything but the number and the open `stat`: the number belongs to another
-    /// process now. Answers the sums, for reuse.
+    /// Forgets everything but the number and the open `stat`: the number belongs to another process
+    /// now, which began at `start` (ticks). Returns the sums, for reuse.
     pub(super) fn begin_anew(&mut self, start: u64) -> Option<Box<Sums>> {
         self.start = start;
         self.alive = self.pid;

@@ -1,4 +1,4 @@
-//! Process (230), written from the values that `/proc` shows.
+//! The object Process (230), written from the values that `/proc` shows.
 
 use super::columns::ProcessColumns;
 use super::ended::Ended;
@@ -16,22 +16,24 @@ pub(super) struct Writing<'a, 'w, 't> {
     pub(super) object: ObjectWriting<'w, 't>,
     pub(super) total: Sum,
     pub(super) reader: &'a mut ProcessReader,
-    /// Processes for Thread, if that is wanted: they take several cache lines each.
+    /// The written processes, for Thread; `None` if Thread is not wanted, since they take several
+    /// cache lines each.
     pub(super) owners: Option<&'a mut Vec<Owner>>,
     pub(super) maps: &'a mut Maps,
     pub(super) ended: &'a mut Ended<GROWING>,
-    /// The places of the counts that only grow.
+    /// The positions of the counts that only grow.
     pub(super) growing: [Option<usize>; GROWING],
-    /// Whether process 2 is the kernel's: then all processes of the machine are seen.
+    /// Whether process 2 is a kernel thread. If so, all processes of the machine are seen.
     pub(super) sees_all: &'a mut bool,
-    /// Whether all processes were read.
+    /// Whether all processes were read, so that the sums are complete.
     pub(super) complete: bool,
     /// The processes that are written; `None` if all processes are.
     pub(super) few: Option<&'a mut Few>,
 }
 
 impl Writing<'_, '_, '_> {
-    /// Writes the processes from `/proc`, in batches.
+    /// Writes the tracked processes from `/proc`, in batches. After the deadline the other
+    /// processes are left out, with a fault.
     pub(super) fn by_proc(
         &mut self,
         tracked: &mut [Tracked],
@@ -69,7 +71,7 @@ impl Writing<'_, '_, '_> {
     }
 }
 
-/// Notes a process that is there, for the counts of those that end.
+/// Notes a process that exists, with its counts, so that they are known once it has ended.
 pub(super) fn meet(
     ended: &mut Ended<GROWING>,
     growing: &[Option<usize>; GROWING],

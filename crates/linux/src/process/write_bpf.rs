@@ -1,4 +1,4 @@
-//! Process (230), written from the slots that the BPF program fills.
+//! The object Process (230), written from the slots that the BPF program fills.
 
 use super::bpf_reader::BpfReader;
 use super::columns::ProcessColumns;
@@ -11,9 +11,9 @@ use perfhive_engine::ProviderError;
 use perfhive_format::{InstanceHead, NameRef};
 
 impl Writing<'_, '_, '_> {
-    /// Writes the processes that BPF tells, and from `/proc` those that it does not meet, all by
-    /// ascending number. Instances of processes that did nothing are copied as bytes, where all are
-    /// written.
+    /// Writes the processes that BPF has read, and from `/proc` the processes that BPF does not
+    /// meet, all by ascending number. If all processes are wanted, the instances of processes that
+    /// did nothing are copied as bytes.
     pub(super) fn by_bpf(
         &mut self,
         tracked: &mut [Tracked],
@@ -84,7 +84,7 @@ impl Writing<'_, '_, '_> {
         Ok(())
     }
 
-    /// Writes the process with the name that the reader has.
+    /// Writes a process under the name that the reader read last.
     fn instance(&mut self, sample: &mut Sample) -> Result<(), ProviderError> {
         let name = NameRef::Utf16(self.reader.name());
         let head = InstanceHead { name, unique_id: None, parent: None };

@@ -1,4 +1,4 @@
-//! Thread (232), written from the values of either reader.
+//! The object Thread (232), written from the values of either reader: `/proc` or BPF.
 
 use super::bpf_reader::BpfReader;
 use super::columns::ThreadColumns;
@@ -15,15 +15,15 @@ use crate::table::{COMMON_COUNTERS, PROCESS};
 use perfhive_engine::ProviderError;
 use perfhive_format::{FileTime, InstanceHead, ObjectWriting, TitleIndex};
 
-/// Numbers and entries of the threads of one process, for reuse.
+/// Lists for the threads of one process, kept for reuse.
 #[derive(Default)]
 pub(super) struct Lists {
     numbers: Vec<u32>,
-    /// Empty between processes.
+    /// The previous threads of the process; empty between processes.
     before: Vec<TrackedThread>,
 }
 
-/// What threads are written from.
+/// The readers and state from which Thread is written.
 pub(super) struct ThreadWriter<'a> {
     pub(super) files: &'a mut ProcFiles,
     pub(super) bpf: &'a mut BpfReader,
@@ -34,12 +34,12 @@ pub(super) struct ThreadWriter<'a> {
     pub(super) totals: &'a Totals,
     pub(super) base: &'a TimeBase,
     pub(super) ended: &'a mut Ended<SUMS>,
-    /// Times and faults of `_Total` of Process, which threads that ended do not take away.
+    /// The times and faults of `_Total` of Process, from which threads that ended are not missing.
     pub(super) of_processes: [u64; 5],
 }
 
 impl ThreadWriter<'_> {
-    /// Writes all threads, with those of Idle and `_Total`.
+    /// Writes all threads of the owners, the threads of Idle, and `_Total` if Process has it.
     pub(super) fn write(
         self,
         object: ObjectWriting<'_, '_>,
@@ -141,14 +141,15 @@ struct Writing<'w, 't> {
     object: ObjectWriting<'w, 't>,
     total: Sample,
     wanted: ThreadColumns,
-    /// Threads that ended, where sums over threads are wanted.
+    /// The counts of threads that ended; `None` unless sums over threads are wanted.
     ended: Option<&'w mut Ended<SUMS>>,
     complete: bool,
 }
 
 impl Writing<'_, '_> {
-    /// Reads a thread by its number and file, and writes it with `place`: the instance of its
-    /// process and its number there. Returns whether the thread is there, read or not.
+    /// Reads a thread, given by its number and its open `stat`, and writes it. `place` is the
+    /// position of its process's instance, and the thread's number within the process. Returns
+    /// `false` if the thread has ended; a thread that could not be read keeps its number.
     fn thread(
         &mut self,
         reader: &mut ProcFiles,
@@ -166,7 +167,8 @@ impl Writing<'_, '_> {
         Ok(true)
     }
 
-    /// Writes a thread.
+    /// Writes a thread with the position of its process's instance and its number there, and adds
+    /// it to the sums.
     fn add(&mut self, sample: &Sample, (parent, number): (u32, u32)) -> Result<(), ProviderError> {
         write(&mut self.object, number, parent, sample)?;
         self.total.add(sample);

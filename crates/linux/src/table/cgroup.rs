@@ -1,4 +1,5 @@
-//! Cgroup and the objects of its memory, IO, pressure and processes; Container; Job Object.
+//! The tables of the objects Cgroup, of a control group's memory, IO, pressure and processes, of
+//! containers, and of Job Object.
 
 use super::{Absent, Counter, Object, absent};
 use perfhive_engine::Cost;

@@ -1,4 +1,4 @@
-//! PhysicalDisk 234, LogicalDisk 236 and Paging File 700.
+//! The tables of the objects PhysicalDisk 234, LogicalDisk 236 and Paging File 700.
 
 use super::{Absent, Counter, Object, absent};
 use perfhive_engine::Cost;
@@ -138,7 +138,8 @@ const TRANSFER_COUNTERS: &[Counter] = &[
     SEC_DISCARD_BASE,
 ];
 
-/// The counters of several lists, one list after the other. `N` must be their number.
+/// The counters of several lists, one list after the other. `N` must be the number of counters in
+/// all lists.
 const fn joined<const N: usize>(lists: &[&[Counter]]) -> [Counter; N] {
     let mut all = [lists[0][0]; N];
     let (mut list, mut next) = (0, 0);

@@ -1,4 +1,4 @@
-//! Objects of the whole machine other than System, Memory and Processor.
+//! The tables of the objects of the whole machine other than System, Memory and Processor.
 
 mod cache;
 mod node;

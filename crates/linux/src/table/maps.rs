@@ -1,5 +1,5 @@
-//! Objects from memory maps: Image 740, Full Image 1408, Process Address Space 786,
-//! Thread Details 816.
+//! The tables of the objects from memory maps: Image 740, Full Image 1408, Process Address Space
+//! 786 and Thread Details 816.
 
 use super::{Absent, Counter, Object, PROCESS, absent, index_of};
 use perfhive_engine::Cost;
@@ -125,12 +125,12 @@ const IMAGE_COUNTERS: &[Counter] = &[
         .means("Bytes of the image that the process has written and that are swapped out."),
 ];
 
-/// A counter of the address space of an image.
+/// A counter of Image and Full Image: bytes of an image's address space.
 const fn image(index: u32, name: &'static str) -> Counter {
     space(index, name)
 }
 
-/// A counter of the address space of a process.
+/// A counter of Process Address Space: bytes of a process's address space.
 const fn space(index: u32, name: &'static str) -> Counter {
     Counter::new(index, index + 1, name, T::PERF_COUNTER_LARGE_RAWCOUNT)
         .scale(-5)
@@ -138,7 +138,7 @@ const fn space(index: u32, name: &'static str) -> Counter {
         .unit("bytes")
 }
 
-/// A counter of memory that only Linux has.
+/// A counter of memory in bytes, on request, that Windows does not have.
 const fn memory(index: u32, help: u32, name: &'static str) -> Counter {
     Counter::new(index, help, name, T::PERF_COUNTER_LARGE_RAWCOUNT)
         .scale(-5)
@@ -168,7 +168,7 @@ pub(crate) static ADDRESS_SPACE: Object = Object {
     absent: SPACE_ABSENT,
 };
 
-/// The source of the counters of mapped space.
+/// The source of the counters of mapped space, as the manual names it.
 const MAPPED: &str = "`PID/maps`: mappings of files that are not images, and shared ones";
 const IMAGES: &str = "`PID/maps`: mappings of files of which something may be executed";
 const PRIVATE: &str = "`PID/maps`: private mappings without a file";

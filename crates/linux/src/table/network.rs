@@ -1,8 +1,9 @@
-//! Network Interface and the protocols.
+//! Network Interface 510, Network Adapter, and the protocols.
 //!
-//! A row of a protocol has a counter and the fields of the kernel's file that the counter is the
-//! sum of. The documented source is made from them, and the provider reads by them. What two
-//! versions of a protocol share is one constant; the list of each version adds the fields.
+//! A row of a protocol has a counter, and the fields of the kernel's file that add up to the
+//! counter's value. The documented source is made from the fields, and the provider reads by them.
+//! The parts of a counter that two versions of a protocol share are one constant; the list of each
+//! version adds the fields.
 
 mod icmp;
 pub(crate) mod interface;
@@ -27,7 +28,8 @@ const NO_RSC: &str = "Linux reports no such counts in a file; drivers have them,
 const NO_SPLIT: &str = "Linux counts TCP over IPv4 and IPv6 together, and TCPv4 has the counts of \
     both: here, too, they would count twice.";
 
-/// The text that the note of every protocol contains.
+/// A note of a protocol: the sentence on network namespaces, which every protocol's note has, and
+/// `$text` behind it.
 macro_rules! namespace {
     ($text:literal) => {
         concat!(
@@ -38,7 +40,7 @@ macro_rules! namespace {
     };
 }
 
-/// A file with the counts of protocols.
+/// A file below `/proc/net` with counts of protocols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum File {
     Snmp,
@@ -62,24 +64,25 @@ impl File {
         }
     }
 
-    /// Whether every kernel has the file; the other files need IPv6 or a newer kernel.
+    /// Whether every kernel has the file: only `snmp`. The other files need IPv6 or a newer kernel.
     pub(crate) fn is_always_there(self) -> bool {
         self == Self::Snmp
     }
 }
 
-/// A section of a file with the counts of a protocol, which has at most one in each file.
+/// The counts of a protocol in a file. A protocol has at most one section in each file.
 #[derive(Debug)]
 pub(crate) struct Section {
     pub(crate) file: File,
-    /// The word before the colon; in `net/snmp6`, the beginning of every field's name.
+    /// The word before the colon of the section's lines; in `net/snmp6`, the beginning of every
+    /// field's name.
     pub(crate) name: &'static str,
-    /// Whether a file that lacks this section is damaged.
+    /// Whether a file without this section is damaged.
     pub(crate) required: bool,
 }
 
-/// A counter of a protocol, and the fields of a file that it is the sum of. If there is no
-/// file, other code fills it.
+/// A counter of a protocol, with the fields of a file that add up to its value. If `file` is
+/// `None`, the counter is filled by other code.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProtocolRow {
     pub(crate) counter: Counter,
@@ -87,7 +90,7 @@ pub(crate) struct ProtocolRow {
     pub(crate) fields: &'static [&'static str],
 }
 
-/// A protocol: its object, the sections to read, and the rows.
+/// A protocol: its object, its sections in the files, and the rows of its counters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Protocol {
     pub(crate) object: &'static Object,
@@ -107,8 +110,8 @@ pub(crate) static PROTOCOLS: [Protocol; 8] = [
     Protocol { object: &UDPV6, sections: udp::UDPV6_SECTIONS, rows: udp::UDPV6_ROWS },
 ];
 
-/// A [`ProtocolRow`] that is the sum of fields in a section of a file. The documented source of
-/// its counter is made from them.
+/// A [`ProtocolRow`] with a counter that is the sum of fields in a section of a file. The counter's
+/// documented source is made from these words.
 macro_rules! sum {
     (@row $counter:expr, $file:ident, $head:expr, $others:expr, $($field:literal)+) => {
         ProtocolRow {
@@ -141,7 +144,7 @@ macro_rules! sum {
 }
 use sum;
 
-/// The counters of some rows.
+/// The counters of `N` rows, in their order.
 const fn counters<const N: usize>(rows: &[ProtocolRow]) -> [Counter; N] {
     let mut counters = [rows[0].counter; N];
     let mut at = 0;
@@ -152,14 +155,14 @@ const fn counters<const N: usize>(rows: &[ProtocolRow]) -> [Counter; N] {
     counters
 }
 
-/// A counter shown as its number.
+/// A counter of a protocol that is shown as its number.
 const fn count(index: u32, help: u32, name: &'static str, unit: &'static str) -> Counter {
     Counter::new(index, help, name, T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::ADVANCED)
         .unit(unit)
 }
 
-/// A counter shown as its growth per second.
+/// A counter of a protocol that is shown as its growth per second.
 const fn rate(index: u32, help: u32, name: &'static str, unit: &'static str) -> Counter {
     Counter::new(index, help, name, T::PERF_COUNTER_COUNTER)
         .detail(DetailLevel::ADVANCED)

@@ -1,12 +1,15 @@
-//! Process 230.
+//! The tables of the objects Process 230 and Process V2.
 //!
-//! How to add a counter of Process or Thread (their V2 objects copy them): the values stand in the order of the
-//! table. `process/sample.rs` and `process/thread_sample.rs` write them, with the group sizes at the top of this
-//! file and of `thread.rs`, and list by place those that are sums (`MOST`, `GROWING`). The file is parsed in
-//! `parse.rs` and read in `process/read.rs`, `process/read_thread.rs` or, for sums over threads,
-//! `process/thread_counts.rs`; a file that a kernel may lack is in `process/kernel.rs`. If BPF gives the value
-//! too, change `process/bpf_reader.rs`, `bpf/kernel.h`, `bpf/processes.bpf.c` and `bpf/slots.rs`. A counter on
-//! request is chosen in `process/columns.rs`.
+//! To add a counter of Process or Thread (Process V2 and Thread V2 have the same counters):
+//! - The values stand in the order of the table. `process/sample.rs` and `process/thread_sample.rs`
+//!   write them, with the group sizes at the top of this file and of `thread.rs`. These two files
+//!   also list, by place, the counters that are sums (`MOST`, `GROWING`).
+//! - The file of the value is parsed in `parse.rs`, and read in `process/read.rs`,
+//!   `process/read_thread.rs` or, for sums over threads, `process/thread_counts.rs`. A file that a
+//!   kernel may lack is in `process/kernel.rs`.
+//! - If BPF gives the value, too, change `process/bpf_reader.rs`, `bpf/kernel.h`,
+//!   `bpf/processes.bpf.c` and `bpf/slots.rs`.
+//! - A counter on request is chosen in `process/columns.rs`.
 
 use super::{Absent, Counter, Object};
 use perfhive_engine::Cost;
@@ -22,12 +25,11 @@ const CHILDREN: &str = "Calls of the read and write family on any descriptor, me
     What ended children did is added when the process waits for them.";
 const SUM: &str = "Sum of reads and writes, see there.";
 
-/// The number of counters from `stat`, which stand at the front of the counter block. Counters
-/// that a process may lack follow in groups: the schedule, `statm`, the size of
-/// `fd`, `status`, sums over the threads, a listing of `fd`, and last `io`, which
-/// needs a permission.
+/// The number of counters from `stat`, which stand at the front of the counter block. Counters that
+/// a process may lack follow in groups: the schedule, `statm`, the size of `fd`, `status`, sums
+/// over the threads, a listing of `fd`, and last `io`, which only a permitted reader gets.
 pub(crate) const STAT_COUNTERS: usize = 10;
-/// The number of counters of the schedule.
+/// The number of counters of the schedule: nice level, real-time priority and policy.
 pub(crate) const SCHEDULE_COUNTERS: usize = 3;
 /// The number of counters from `statm`.
 pub(crate) const STATM_COUNTERS: usize = 3;

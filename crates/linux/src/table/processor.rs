@@ -1,4 +1,4 @@
-//! Processor 238.
+//! The table of the object Processor 238.
 
 use super::{Absent, Counter, Object};
 use perfhive_engine::Cost;

@@ -1,4 +1,4 @@
-//! System 2.
+//! The table of the object System 2.
 
 use super::{Absent, Counter, Object};
 use perfhive_engine::Cost;

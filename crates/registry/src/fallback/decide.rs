@@ -1,5 +1,5 @@
-//! Finds out from the first source what [`Whole`](crate::condition::Whole) needs to know, and
-//! carries out what follows from that.
+//! Finds the facts about the first source that [`Whole`](crate::condition::Whole) needs, and
+//! carries out the actions that follow.
 
 use super::{Fallback, TimedSource, nothing};
 use crate::condition::{Event, Failure, Next, State, Trial};

@@ -123,8 +123,9 @@ impl RegistrySource {
         Ok(catalogue)
     }
 
-    /// Finds out which of the `wanted` objects exist, and returns the catalogue with them. Other
-    /// objects are asked for only if there is no catalogue yet: those that were looked for before.
+    /// Finds out which of the `wanted` objects exist, and returns the catalogue with them. If there
+    /// is no catalogue yet, the objects that were looked for before are asked for, too; no other
+    /// objects are.
     pub(super) fn look_for(
         &mut self,
         wanted: &[TitleIndex],

@@ -43,7 +43,7 @@ struct Seen {
     since: Instant,
 }
 
-/// What an answer tells about an object that was not known before.
+/// The news in an answer about an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum News {
     /// Nothing is new, or a new definition came too soon to count as news.

@@ -5,7 +5,7 @@ use crate::service::Service;
 use perfhive_engine::{ProviderState, ProviderStatus};
 use perfhive_format::TitleIndex;
 
-/// How many of a provider's objects were asked for so far: none, some or all.
+/// The part of a provider's objects that was asked for so far: none, some or all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AskedFor {
     Nothing,

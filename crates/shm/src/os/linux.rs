@@ -1,4 +1,4 @@
-//! Linux: files in memory, `flock`, user numbers, /proc.
+//! The Linux part: files in memory, `flock`, user numbers, `/proc`.
 
 #[cfg(feature = "reader")]
 use super::Facts;
@@ -68,8 +68,8 @@ fn is_others(path: &Path, user: u32) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_dir() || meta.uid() != user)
 }
 
-/// The folder that changes when a user's folder appears or vanishes. Checked with every collection,
-/// which must not allocate.
+/// The folder that changes when a user's folder appears or vanishes. It is checked at every
+/// collection, which must not allocate.
 #[cfg(feature = "reader")]
 pub(crate) fn users_root() -> Option<&'static Path> {
     Some(Path::new(SHARED_MEMORY))
@@ -117,8 +117,8 @@ pub(crate) struct User(u32);
 
 #[cfg(feature = "reader")]
 impl User {
-    /// The rank of this user's files where several claim the same category: 0 for the
-    /// administrator's, 1 for those of this process's user, 2 for others.
+    /// The rank of this user's files if several users claim the same category: 0 for the
+    /// administrator's files, 1 for those of this process's user, 2 for others.
     pub(crate) fn rank(&self) -> u8 {
         match self.0 {
             0 => 0,
@@ -166,7 +166,7 @@ pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The owner value of this process.
+/// The identity of this process.
 pub(super) fn this_process() -> Owner {
     let pid = getpid().as_raw_nonzero().get().unsigned_abs();
     Owner {
@@ -177,7 +177,7 @@ pub(super) fn this_process() -> Owner {
     }
 }
 
-/// Whether a process has certainly ended.
+/// Whether a process has certainly ended, as far as the process `here` can tell.
 #[cfg(feature = "reader")]
 pub(super) fn is_gone(owner: &Owner, here: &Owner) -> bool {
     let known = owner.pid_namespace != 0 && owner.pid_namespace == here.pid_namespace;
@@ -220,7 +220,7 @@ fn start_of(pid: Option<u32>) -> Option<u64> {
 }
 
 /// A number that is constant for the life of this process, and 0 in a process forked from it: the
-/// kernel wipes the page. A forked process that needs a number writes its own there.
+/// kernel wipes the page. A forked process that needs such a number writes its own into the page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ForkGuard {
     page: &'static AtomicU64,

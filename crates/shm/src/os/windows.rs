@@ -1,5 +1,5 @@
-//! Windows: mapped files that cannot be shortened, locks of `LockFileEx`, security identifiers,
-//! start times of processes.
+//! The Windows part: mapped files that cannot be shortened, locks of `LockFileEx`, security
+//! identifiers, start times of processes.
 
 use super::Owner;
 use std::fs::{File, OpenOptions};
@@ -37,8 +37,8 @@ mod user;
 pub(crate) use reading::*;
 pub(crate) use user::User;
 
-/// The byte that a program locks in its file, behind the end of every file: a
-/// lock keeps others from reading what is locked.
+/// The offset of the byte that a program locks in its file. It lies behind the end of every file,
+/// because a lock keeps others from reading the locked bytes.
 const LOCKED_AT: u32 = 1 << 30;
 
 /// The folder of this user's programs, closed to other users. `None` if the environment names none.
@@ -83,7 +83,7 @@ pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The owner value of this process. Windows has no namespaces, so these are 0.
+/// The identity of this process. Windows has no namespaces, so their numbers are 0.
 pub(super) fn this_process() -> Owner {
     // SAFETY: takes nothing and only answers a number.
     let pid = unsafe { GetCurrentProcessId() };
@@ -203,14 +203,15 @@ impl Mapping {
     }
 }
 
-/// Where the byte lies that a living program keeps locked, in the form that the calls take.
+/// The position of the byte that a living program keeps locked, in the form that the calls take.
 fn locked_byte() -> OVERLAPPED {
     let mut place = OVERLAPPED::default();
     place.Anonymous.Anonymous.Offset = LOCKED_AT;
     place
 }
 
-/// Locks the byte. If another handle holds it: waits with `wait`, and is an error without it.
+/// Locks the byte at [`LOCKED_AT`]. If another handle holds it, the function waits with `wait`, and
+/// fails without.
 fn lock(file: &File, exclusive: bool, wait: bool) -> io::Result<()> {
     let flags = if exclusive { LOCKFILE_EXCLUSIVE_LOCK } else { 0 };
     let flags = if wait { flags } else { flags | LOCKFILE_FAIL_IMMEDIATELY };
@@ -225,22 +226,22 @@ fn lock(file: &File, exclusive: bool, wait: bool) -> io::Result<()> {
 pub(crate) struct PublishedFile {
     pub(crate) mapping: Mapping,
     pub(crate) path: PathBuf,
-    /// Holds the lock that shows that the process is alive. The file goes with it, however the
-    /// process ends.
+    /// Holds the lock that shows that the process is alive. The file vanishes with this handle,
+    /// however the process ends.
     file: Mutex<Option<File>>,
     /// Dropped last: a mapped file cannot be removed.
     _last: Last,
 }
 
 impl PublishedFile {
-    /// Removes the file; the mapping stays, and with it the file until its end, hidden from
-    /// readers.
+    /// Removes the file. The mapping stays, and with it the file until the mapping ends, hidden
+    /// from readers.
     pub(crate) fn withdraw(&self) {
         drop(self.file.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 }
 
-/// Removes the file when everything else of it was dropped.
+/// Removes the file on drop, after the file's other handles were dropped.
 #[derive(Debug)]
 struct Last(PathBuf);
 
@@ -251,8 +252,9 @@ impl Drop for Last {
     }
 }
 
-/// Creates the file `stem` plus a suffix in `folder`, `length` bytes long, has it filled, and gives
-/// it its final name. A process that is killed on the way leaves nothing.
+/// Creates the file `stem` plus a suffix in `folder`, `length` bytes long, calls `fill` to write
+/// its contents, and then gives it its final name. A process that is killed before that leaves no
+/// file.
 pub(crate) fn publish(
     folder: &Path,
     stem: &str,

@@ -1,7 +1,7 @@
-//! The changing part of a file, read while it changes.
+//! The changing part of a published file, read while its program changes it.
 //!
 //! Numbers of 8 bytes are copied whole, between aligned places. The order within one copy is
-//! unknown, so whatever must be read before something else is read in a call of its own.
+//! unknown. So a number that must be read before another one is read in a call of its own.
 
 use super::definition::{FileDefinition, PublishedCounter};
 use crate::layout::{ALIVE, LIVE, PAIR, PHASE, SLOT, live, pair};
@@ -11,19 +11,19 @@ use std::io;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{Ordering, fence};
 
-/// How often one pair is read again at most, if it changes during a read.
+/// The most times that one pair is read again, if it changes during a read.
 const TRIES: usize = 64;
-/// How many repeated reads of pairs a file gets in one collection, besides one for each
-/// [`BYTES_FOR_A_TRY`] of its values: a file of pairs that never settle slows readers down in
-/// proportion to its size.
+/// The number of repeated reads of pairs that a file gets in one collection, besides one for each
+/// [`BYTES_FOR_A_TRY`] of its values. A file of pairs that never settle so slows readers down only
+/// in proportion to its size.
 const TRIES_OF_A_FILE: usize = 256;
 const BYTES_FOR_A_TRY: usize = 1024;
 /// The capacity above which buffers are not kept, in numbers of 8 bytes.
 const KEPT: usize = 1 << 17;
 
-/// Bytes that can be read at an offset: a file, or memory.
+/// Bytes that can be read at an offset: an open file, or memory.
 pub(super) trait ReadAt {
-    /// Fills the buffer with the numbers at an offset.
+    /// Fills the buffer with the 8-byte numbers from an offset on, which is in bytes.
     fn read_words(&self, offset: usize, out: &mut [u64]) -> io::Result<()>;
 }
 
@@ -52,32 +52,32 @@ impl ReadAt for [u8] {
 /// them is cheaper than one more call.
 const GAP: usize = 4096;
 
-/// Buffers for the contents of one file at a time.
+/// The changing part of one file, as it was read last, in buffers that are reused.
 #[derive(Default)]
 pub(super) struct Contents {
-    /// All slots that were ever used, as read before the values.
+    /// The slots that were ever used, as read before the values: two numbers each.
     before: Vec<u64>,
     /// The ranges of numbers of the slots that are read.
     runs: Vec<Range<usize>>,
     /// The slots in `runs`, read again after the values.
     after: Vec<u64>,
-    /// The values of the slots in `runs`: three copies, made one after the other. Without pairs
-    /// only the second is made.
+    /// The values of the slots in `runs`: three copies, made one after the other. In a file without
+    /// pairs only the second is made.
     values: [Vec<u64>; 3],
     names: Vec<u64>,
-    /// The values of one instance.
+    /// The values of the instance that is being decoded.
     row: Vec<u64>,
     state: u64,
 }
 
-/// The names that earlier reads found in a file. For each slot: its state then, and the name.
+/// The names that earlier reads found in a file: for each slot, its state then and the name.
 #[derive(Default)]
 pub(super) struct Names(Vec<(u64, String)>);
 
-/// One instance of a file, as read.
+/// One instance of a file, as it was read.
 pub(super) struct Row<'a> {
     pub(super) slot: usize,
-    /// The state of the slot, which each use of the slot changes.
+    /// The state of the slot, which is another one for each instance that uses the slot.
     pub(super) state: u64,
     pub(super) name: &'a str,
     pub(super) unique_id: Option<u32>,
@@ -87,9 +87,9 @@ pub(super) struct Row<'a> {
 /// The values of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Values<'a> {
-    /// One value for each counter, followed by that of its base if it has one.
+    /// One value for each counter, followed by the value of its base if it has one.
     Whole(&'a [u64]),
-    /// A pair changed too fast to be read.
+    /// A pair changed too fast to be read, or could not be read.
     Torn,
     /// A pair had changed at the first look, and the file's tries are used up.
     Untried,
@@ -114,8 +114,8 @@ impl Contents {
         self.read_runs(file, definition)
     }
 
-    /// Reads a file as far as it is about instances whose names are wanted, and few others that
-    /// lie between them. Names known from before are not read again.
+    /// Reads the changing part of a file, with the instances of wanted names and few others that
+    /// lie between them. Names in `names` are not read again.
     pub(super) fn read_named(
         &mut self,
         file: &(impl ReadAt + ?Sized),
@@ -140,7 +140,7 @@ impl Contents {
         self.read_runs(file, definition)
     }
 
-    /// Reads the slots and the file's state.
+    /// Reads the slots that were ever used, and the category's state.
     fn read_slots(
         &mut self,
         file: &(impl ReadAt + ?Sized),
@@ -176,8 +176,8 @@ impl Contents {
         read(definition.live_at + LIVE, SLOT, after)
     }
 
-    /// Passes on each instance that existed throughout the read and whose name is wanted, until
-    /// `take` breaks. Names known from before are not read again.
+    /// Calls `take` with each instance that existed throughout the read and has a wanted name,
+    /// until `take` breaks. Names in `names` are not read again.
     pub(super) fn each_named(
         &mut self,
         file: &(impl ReadAt + ?Sized),
@@ -225,7 +225,7 @@ impl Contents {
         }
     }
 
-    /// As [`each_named`](Self::each_named), for all instances, and without known names.
+    /// Like [`each_named`](Self::each_named), for all instances, and without names from before.
     pub(super) fn each(
         &mut self,
         file: &(impl ReadAt + ?Sized),
@@ -237,8 +237,8 @@ impl Contents {
 }
 
 impl Names {
-    /// The name of the living instance in a slot, given as the slot's number and its two words.
-    /// Reads a name that is not known yet. `None` if no instance lives there, or if the slot
+    /// The name of the living instance in a slot, given as the slot's number and its two words. A
+    /// name that is not known yet is read. `None` if the slot has no living instance, or if it
     /// changed meanwhile.
     fn name(
         &mut self,
@@ -266,7 +266,7 @@ impl Names {
     }
 }
 
-/// Empties a buffer that is about to take `length` bytes. Frees its memory if that is far too
+/// Empties a buffer that is about to take `length` bytes, and frees its memory if that is far too
 /// large.
 fn begin(out: &mut Vec<u64>, length: usize) {
     if out.capacity() > KEPT && length / 8 <= KEPT {
@@ -287,7 +287,8 @@ fn append(
     file.read_words(at, out.get_mut(begin..).unwrap_or_default())
 }
 
-/// Whether a slot is still in the same use, so that everything read of it belongs together.
+/// Whether a slot still has this state, so that everything that was read of it belongs to one
+/// instance.
 fn is_still(
     file: &(impl ReadAt + ?Sized),
     definition: &FileDefinition,
@@ -313,7 +314,7 @@ fn read_name(
     Some(String::from_utf8_lossy(&bytes).replace('\0', "\u{FFFD}"))
 }
 
-/// Why a pair has no values.
+/// The reason why a pair has no values.
 enum Lost {
     /// The pair changed too fast, or can no longer be read.
     Torn,
@@ -321,8 +322,8 @@ enum Lost {
     Untried,
 }
 
-/// Appends the value of a counter, and its base if it has one. Each repeated read uses up one of
-/// `tries`.
+/// Appends the value of a counter, and its base if it has one. `at` is the offset of the counter's
+/// cells in the file, for repeated reads, each of which uses up one of `tries`.
 fn put_values(
     counter: &PublishedCounter,
     [first, second, third]: [&[u64]; 3],
@@ -358,8 +359,8 @@ fn put_values(
     Err(Lost::Torn)
 }
 
-/// The pair decoded from three copies of its cells, made one after the other. `None` if it changed
-/// meanwhile.
+/// The value and the base of a pair, decoded from three copies of its cells that were made one
+/// after the other; `None` if the pair changed meanwhile.
 fn pair_of([first, second, third]: &[[u64; PAIR / 8]; 3]) -> Option<(u64, u64)> {
     let word = |cells: &[u64; PAIR / 8], at: usize| cells.get(at / 8).copied().unwrap_or(0);
     settle(

@@ -1,4 +1,4 @@
-//! The constant part of a file, read without trust in any byte.
+//! The constant part of a file, parsed without trust in any byte.
 
 use crate::definition::{is_countable, nanoseconds_per_tick};
 use crate::layout::{
@@ -9,7 +9,7 @@ use crate::os::Owner;
 use perfhive_format::{CounterType, DetailLevel};
 use std::fmt;
 
-/// Why a file is not a readable file of counters.
+/// The reason why a file is not a readable file of counters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LayoutError {
     what: String,
@@ -28,7 +28,7 @@ impl LayoutError {
         }
     }
 
-    /// What a user can do about the error.
+    /// The text that says what a user can do about the error.
     pub(crate) fn way_out(&self) -> &'static str {
         match self.offset {
             Some(header::VERSION) => "its program and this reader need perfhive of one version",
@@ -86,11 +86,11 @@ pub(crate) struct PublishedCounter {
     pub(crate) nanoseconds: bool,
 }
 
-/// Texts of at least so many bytes may be copied from a file, however few it has: counters may
-/// share a help text.
+/// The number of bytes of texts that may always be copied from a file, however few bytes of texts
+/// it has: counters may share a help text.
 const SHARED_TEXT: usize = 64 << 10;
 
-/// Little-endian numbers within the bytes.
+/// A reader of little-endian numbers in the bytes.
 struct Fields<'a>(&'a [u8]);
 
 impl Fields<'_> {
@@ -104,7 +104,7 @@ impl Fields<'_> {
         bytes.map(|b| u64::from_le_bytes(*b)).ok_or_else(|| LayoutError::short(self.0.len() as u64))
     }
 
-    /// The number at an offset, which must lie in a range.
+    /// The 32-bit number at an offset, which must be within a range; `what` names it in the error.
     fn within(
         &self,
         at: usize,
@@ -114,8 +114,9 @@ impl Fields<'_> {
         checked(at, what, self.u32(at)?.into(), range)
     }
 
-    /// The start of an area of `size` bytes, from the 64-bit number at `at`. The area must lie
-    /// between `from` and `end`.
+    /// The start of an area of `size` bytes, as the 64-bit number at `at` gives it. The area must
+    /// lie between `from` and `end`, and begin at a multiple of `align`; `what` names it in the
+    /// error.
     fn area(
         &self,
         at: usize,
@@ -152,8 +153,8 @@ fn size_of_cells(base_type: Option<CounterType>) -> usize {
     if base_type.is_some() { PAIR } else { SINGLE }
 }
 
-/// The position of a counter whose cells overlap another's, if there is one: a reader never takes
-/// more out of a file than is in it.
+/// The position of a counter with cells that overlap those of another counter; `None` if there is
+/// none. Without overlaps a reader never gets more values than the file has room for.
 fn overlapping(counters: &[PublishedCounter]) -> Option<usize> {
     let mut places: Vec<(usize, usize)> =
         counters.iter().enumerate().map(|(place, counter)| (counter.cell, place)).collect();
@@ -169,7 +170,7 @@ fn overlapping(counters: &[PublishedCounter]) -> Option<usize> {
 }
 
 impl FileDefinition {
-    /// The number of bytes that the definition takes, by the header of a file of `length`.
+    /// The number of bytes of the definition, from the header of a file of `length` bytes.
     pub(crate) fn prefix(bytes: &[u8], length: u64) -> Result<usize, LayoutError> {
         let fields = Fields(bytes);
         if bytes.get(..8) != Some(&MAGIC) {
@@ -187,10 +188,10 @@ impl FileDefinition {
     }
 
     /// Reads the definition from the start of a file of `length` bytes. Time and memory are in
-    /// proportion to the bytes, whatever they hold.
+    /// proportion to the number of bytes, whatever the bytes are.
     ///
     /// # Errors
-    /// The fault and its offset.
+    /// If the bytes are not a valid definition, with the reason and the offset.
     pub fn parse(bytes: &[u8], length: u64) -> Result<Self, LayoutError> {
         let live_at = Self::prefix(bytes, length)?;
         let definition = bytes.get(..live_at).ok_or_else(|| LayoutError::short(length))?;
@@ -324,15 +325,14 @@ impl FileDefinition {
         self.has_instances
     }
 
-    /// The counters' names and types, and their bases' types.
+    /// The name and the type of each counter, and the type of its base if it has one.
     pub fn counters(&self) -> impl Iterator<Item = (&str, CounterType, Option<CounterType>)> {
         self.counters
             .iter()
             .map(|counter| (&*counter.name, counter.counter_type, counter.base_type))
     }
 
-    /// Whether the counters of both categories are the same, so that their instances fit into one
-    /// object.
+    /// Whether both categories have the same counters, so that their instances fit into one object.
     pub(crate) fn has_same_counters(&self, other: &Self) -> bool {
         let same = |(a, b): (&PublishedCounter, &PublishedCounter)| {
             (&a.name, a.counter_type, a.base_type) == (&b.name, b.counter_type, b.base_type)

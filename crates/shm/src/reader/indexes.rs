@@ -1,5 +1,5 @@
-//! The title indexes of categories: constant for the same name and counters, as long as these are
-//! remembered.
+//! The title indexes of published categories. A category of the same name and counters gets the
+//! same indexes for as long as they are remembered.
 
 use super::definition::FileDefinition;
 use super::provider::CategoryProvider;
@@ -11,27 +11,27 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{BuildHasher, Hasher};
 use std::ops::Range;
 
-/// Limit to the remembered categories of a user, beside those published now, so that a user cannot
+/// The most remembered categories of a user, besides those published now, so that a user cannot
 /// fill a reader's memory with names.
 const MOST_OF_A_USER: usize = 2048;
 
-/// A hash of the name and counters of a category, which programs cannot predict.
+/// Two hashes of the name and counters of a category, which programs cannot predict.
 type Key = (u64, u64);
 
 struct Known {
     index: u32,
     user: User,
-    /// The value of `asked` when the index was used last.
+    /// The value of [`Indexes::asked`] when the index was last used.
     used: u64,
 }
 
 pub(super) struct Indexes {
     known: HashMap<Key, Known>,
-    /// An upper limit to the number of entries for each user: entries forgotten for another reason
-    /// are not subtracted.
+    /// An upper limit to the number of entries of each user: entries that were forgotten for
+    /// another reason are not subtracted.
     counts: BTreeMap<User, usize>,
     next: u32,
-    /// Whether all indexes were allotted once, so that those in use must be avoided.
+    /// Whether all indexes were allotted once, so that indexes in use must be avoided.
     again: bool,
     asked: u64,
     hashes: [RandomState; 2],
@@ -49,8 +49,8 @@ impl Indexes {
         }
     }
 
-    /// The first index of a user's category. Those in `in_use` keep theirs; `None` if no other
-    /// index is free.
+    /// The first title index of a user's category, allotted if the category is new. The indexes in
+    /// `in_use` stay with their categories. `None` if no other index is free.
     pub(super) fn index(
         &mut self,
         definition: &FileDefinition,
@@ -87,8 +87,8 @@ impl Indexes {
         Some(TitleIndex(index))
     }
 
-    /// Forgets the older half of a user's entries except those in use. Rare, since it looks at all
-    /// entries.
+    /// Forgets the older half of a user's entries, except entries in use. Rarely called, since it
+    /// looks at all entries.
     fn forget(&mut self, user: &User, in_use: &[Range<u32>]) {
         let starts: HashSet<u32> = in_use.iter().map(|range| range.start).collect();
         let is_old = |known: &Known| known.user == *user && !starts.contains(&known.index);
@@ -123,7 +123,7 @@ impl Indexes {
     }
 }
 
-/// The lowest index from `index` on at which `width` indexes begin that are in none of `others`.
+/// The lowest index, from `index` on, at which `width` indexes begin that are in none of `others`;
 /// `None` if no indexes are left.
 fn behind(mut index: u32, width: u32, others: &[Range<u32>]) -> Option<u32> {
     loop {

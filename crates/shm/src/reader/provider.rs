@@ -1,4 +1,4 @@
-//! A published category as a provider.
+//! The provider of a published category.
 
 use super::contents::{Contents, Names, Values};
 use super::definition::{FileDefinition, PublishedCounter};
@@ -22,13 +22,13 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime};
 
-/// The state that a category's provider and sessions share with the roster.
+/// The files of a category, which its provider and sessions share with the roster.
 pub(super) struct Members {
-    /// The files whose instances are shown, by rank.
+    /// The files with the instances that are shown, by rank.
     pub(super) files: Vec<Arc<PublishedFile>>,
-    /// Why other files are not shown.
+    /// The reason for each other file why it is not shown.
     pub(super) left_out: Vec<String>,
-    /// For each file, what else waits for the reader's time.
+    /// The turn of each file, in the order of `files`.
     turns: Vec<Turn>,
 }
 
@@ -42,7 +42,7 @@ impl Members {
 /// A category published by one or more processes.
 pub(super) struct CategoryProvider {
     name: String,
-    /// The definition that all shown files agree with.
+    /// The definition with the counters that all shown files have.
     pub(super) definition: FileDefinition,
     index: TitleIndex,
     pub(super) members: Arc<Mutex<Arc<Members>>>,
@@ -50,7 +50,8 @@ pub(super) struct CategoryProvider {
 }
 
 impl CategoryProvider {
-    /// The number of title indexes that a category takes.
+    /// The number of title indexes that a category takes: for names and help of itself and of its
+    /// counters.
     pub(super) fn indexes(definition: &FileDefinition) -> u32 {
         2 * (1 + definition.counters.len() as u32)
     }
@@ -65,8 +66,8 @@ impl CategoryProvider {
         }
     }
 
-    /// Sets the files with the instances that are shown. Returns the owner of the first file before, `None`
-    /// if there was none.
+    /// Sets the files that are shown. Returns the owner of the first file before; `None` if there
+    /// was no file.
     pub(super) fn set_members(&self, members: Members) -> Option<User> {
         let mut now = self.members.lock().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut *now, Arc::new(members));
@@ -94,8 +95,8 @@ impl CategoryProvider {
         spec
     }
 
-    /// All counters have 8 bytes, so that none wraps: a wrap could not be told from a restarted
-    /// program.
+    /// The definitions of the counters and bases. All counters have 8 bytes, so that none wraps: a
+    /// wrap could not be told from a restarted program.
     fn counters(&self) -> Vec<CounterSpec> {
         let of = |(place, counter): (usize, &PublishedCounter)| {
             let name = self.name_index(place);
@@ -158,7 +159,7 @@ struct CategorySession {
     next_number: Arc<AtomicI32>,
     contents: Contents,
     names: HashMap<FileKey, Names>,
-    /// The file that a category without instances was last read from. `None` if there was no file
+    /// The file from which a category without instances was last read; `None` if there was no file
     /// at the last collection.
     shown: Option<FileKey>,
     row: Vec<u64>,
@@ -185,7 +186,8 @@ impl Session for CategorySession {
     }
 }
 
-/// The object's clock: calendar time, by which programs give the time when something began.
+/// The time of the object's clock and its frequency: calendar time, as a FILETIME, in which
+/// programs give the time when something began.
 fn now() -> (i64, i64) {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let now = FileTime::from_unix_nanos(i128::try_from(now.as_nanos()).unwrap_or(0));
@@ -193,7 +195,8 @@ fn now() -> (i64, i64) {
 }
 
 impl CategorySession {
-    /// Writes the wanted instances for which there is time, and room. What is left out is a fault.
+    /// Writes the wanted instances, as far as time and room allow. Instances that are left out are
+    /// a fault.
     fn collect_instances(
         &mut self,
         members: &Members,
@@ -378,7 +381,8 @@ impl CategorySession {
 /// library's.
 const PERFORMANCE_FREQUENCY: u64 = 1_000_000_000;
 
-/// Converts nanoseconds to the unit of each counter's type.
+/// Copies the values of an instance into `row`, with times in nanoseconds converted to the unit of
+/// the counter's type.
 fn in_ticks(definition: &FileDefinition, values: &[u64], row: &mut Vec<u64>) {
     row.clear();
     row.extend(values);

@@ -1,4 +1,4 @@
-//! A published file that is read: its definition, its owner, its share of a block.
+//! A published file that is read, with its definition, owner and share of a block.
 
 use super::definition::{FileDefinition, LayoutError};
 use crate::layout::{HEADER, live};
@@ -10,40 +10,41 @@ use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-/// The identity of a file: device, number, and the writer's time of creation.
+/// The identity of a file: device, number, and the time of creation that the writer noted.
 pub(super) type FileKey = (u64, u64, u64);
 
-/// A file of a published category.
+/// An open file of a published category.
 pub(super) struct PublishedFile {
     pub(super) definition: FileDefinition,
     pub(super) key: FileKey,
     pub(super) path: PathBuf,
-    /// The file's owner.
+    /// The user who owns the file.
     pub(super) user: User,
-    /// Length in bytes.
+    /// The length of the file in bytes.
     pub(super) length: u64,
     pub(super) made: Option<SystemTime>,
     pub(super) file: Opened,
-    /// How many bytes of a block the file may take.
+    /// The most bytes of a block that the file may take.
     pub(super) share: AtomicU64,
-    /// For each slot: the state in which it was last read, and the unique number that its instance
+    /// For each slot, the state in which it was last read, and the unique number that its instance
     /// got.
     numbers: Mutex<HashMap<usize, (u64, i32)>>,
 }
 
-/// Why a file is not read.
+/// The reason why a file is not read.
 pub(super) enum FileError {
-    /// The path cannot be opened, or is not that of a file.
+    /// The path cannot be opened, or does not lead to a file that may be read.
     Io(io::Error),
     /// The file's contents are invalid.
     Layout(LayoutError),
-    /// The limit to the user's bytes is reached.
+    /// The limit to the bytes of this user is reached.
     TooMuch(User),
 }
 
 impl PublishedFile {
-    /// Opens a file and reads its definition. With `of_user`, the file must be one that this user's
-    /// folder may hold. `admit` decides by the owner and the number of bytes of the definition.
+    /// Opens a file and reads its definition. With `of_user`, the file must have an owner whose
+    /// files this user's folder may hold. `admit` decides by the file's owner and the number of
+    /// bytes of the definition whether the definition is read.
     pub(super) fn open(
         path: &Path,
         of_user: Option<&User>,
@@ -74,7 +75,7 @@ impl PublishedFile {
         Ok(Self { definition, key, path, user, length, made, file, share, numbers })
     }
 
-    /// The number of slots ever used, according to the file.
+    /// The number of slots that were ever used, according to the file; 0 if it cannot be read.
     pub(super) fn slots_used(&self) -> usize {
         let mut used = [0];
         let at = self.definition.live_at + live::USED;
@@ -83,12 +84,13 @@ impl PublishedFile {
         usize::try_from(used[0]).unwrap_or(usize::MAX).min(self.definition.slots)
     }
 
-    /// Sets how many bytes of a block the file may take.
+    /// Sets the most bytes of a block that the file may take.
     pub(super) fn set_share(&self, bytes: u64) {
         self.share.store(bytes, Ordering::Relaxed);
     }
 
-    /// The message for a share that is too small, with the way out.
+    /// The message that the file's share is too small, with the way out. `what` says what is
+    /// missing for that reason.
     pub(super) fn cut(&self, what: impl std::fmt::Display) -> String {
         let (path, user) = (self.path.display(), &self.user);
         let share = self.share.load(Ordering::Relaxed);
@@ -104,8 +106,8 @@ impl PublishedFile {
         self.file.is_abandoned() || self.definition.owner.is_gone(here)
     }
 
-    /// The order of files that claim the same category: root's first, then this user's, then the
-    /// one shown already, then the older one.
+    /// The key that orders the files of one category: root's files come first, then this user's,
+    /// then files with the counters that are shown already, then older files.
     pub(super) fn rank(
         &self,
         shown: Option<&FileDefinition>,
@@ -114,8 +116,8 @@ impl PublishedFile {
         (self.user.rank(), other, self.made, self.key)
     }
 
-    /// A unique number for an instance to which its program gave none. It is the same as long as
-    /// the slot has this `state`.
+    /// A unique number for the instance in a slot to which its program gave none. The number is the
+    /// same as long as the slot has this `state`; `next` counts the numbers given.
     pub(super) fn number(&self, slot: usize, state: u64, next: &AtomicI32) -> i32 {
         let mut numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
         let (known, number) = numbers.entry(slot).or_insert((state.wrapping_add(1), 0));

@@ -1,4 +1,4 @@
-//! [`PublishedRoster`]: the categories that are published now.
+//! [`PublishedCounters`]: the categories that are published now.
 
 use super::definition::FileDefinition;
 use super::indexes::Indexes;
@@ -15,36 +15,37 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-/// The period of looking at folders.
+/// The default period of looking at folders.
 const EVERY: Duration = Duration::from_millis(250);
-/// A folder that was listed less than this after its change is listed again: the next change may
-/// bear the same time.
+/// The age of a change up to which a folder is listed again: the next change may have the same
+/// time.
 const RECENT: Duration = Duration::from_secs(1);
-/// Limit to the files of a user in a folder; more are a fault.
+/// The most files of a user in a folder that are read; more are a fault.
 const MOST_FILES: usize = 256;
-/// Limits to the names in a folder and the published files among them, shared equally among users;
-/// more are a fault.
+/// The most names in a folder that are looked at, and the most published files among them, shared
+/// equally among users; more are a fault.
 const MOST_ENTRIES: usize = 1 << 16;
 const MOST_NAMES: usize = 16 * MOST_FILES;
-/// Limit to the bytes of all files of a user, so that a user cannot slow readers down.
+/// The most bytes of all files of a user that are read, so that a user cannot slow readers down;
+/// more are a fault.
 const MOST_BYTES: u64 = 64 << 20;
-/// Limit to the listed categories whose programs have ended.
+/// The most categories that stay listed although no program publishes them any more.
 const MOST_GONE: usize = 64;
 
 /// The categories that programs of this machine publish, as the providers of a
-/// [`Broker`](perfhive_engine::Broker): one for each category, whatever number of processes publish
-/// into it.
+/// [`Broker`](perfhive_engine::Broker): one provider for each category, whatever number of
+/// processes publish into it.
 ///
 /// A category without publishers stays listed without instances or values (the last 64 of them). If
-/// it returns with the same counters it has the same title indexes. An unreadable file is a fault
+/// it returns with the same counters, it has the same title indexes. An unreadable file is a fault
 /// of every collection of `Global`.
 pub struct PublishedCounters {
     folders: Folders,
     looked: Option<Instant>,
     every: Duration,
-    /// The bytes of a block that all files together may take.
+    /// The most bytes of a block that all files together may take.
     limit: u64,
-    /// This process, once there is a file to compare with.
+    /// The identity of this process, found once there is a file to compare with.
     here: OnceCell<Owner>,
     files: BTreeMap<PathBuf, Known>,
     /// The categories, by their names in lower case.
@@ -60,7 +61,7 @@ enum Known {
     Refused(Refused),
 }
 
-/// A file that is not read.
+/// A file that is not read, with the reason.
 struct Refused {
     why: String,
     /// Whether a process still holds the file, as far as is known.
@@ -72,8 +73,8 @@ impl Refused {
         Self { why: why.to_string(), in_use: true }
     }
 
-    /// Whether the file's process has ended meanwhile, after which the file is removed if this user
-    /// may.
+    /// Removes the file if its process has ended since and this user may remove it; returns what
+    /// became of it. If the file stays after its process, the reason says so.
     fn look(&mut self, path: &Path) -> os::Cleared {
         let cleared = if self.in_use { os::clear_away(path) } else { os::Cleared::InUse };
         if cleared == os::Cleared::Left {
@@ -88,22 +89,22 @@ impl Refused {
 enum Folders {
     /// The folder that the caller or the environment names.
     One(Folder),
-    /// The usual folders: that of the system, and those of users by path. `list` tells whether the
-    /// folder above the users' folders changed.
+    /// The usual folders: the system's, and the users' by path. `list` tells whether the folder
+    /// above the users' folders changed.
     Known { system: Option<Folder>, users: BTreeMap<PathBuf, Folder>, list: Listing },
 }
 
 struct Folder {
     path: PathBuf,
-    /// The only user of the files that are read. `None` if those of all users are.
+    /// The only user whose files are read; `None` if the files of all users are.
     user: Option<User>,
     listing: Listing,
 }
 
-/// The contents of a folder.
+/// The contents of a folder, as listed.
 struct Listed {
     folder: PathBuf,
-    /// The published files, in order.
+    /// The paths of the published files, ascending.
     paths: Vec<PathBuf>,
     /// Whether the folder holds more files than are listed.
     is_cut: bool,
@@ -111,12 +112,13 @@ struct Listed {
 }
 
 /// The folder's time of change at the last listing, and whether any later change must have another
-/// time. `None` before the first listing.
+/// time; `None` before the first listing.
 #[derive(Default)]
 struct Listing(Option<(SystemTime, bool)>);
 
 impl Listing {
-    /// Whether the folder must be listed: it changed, or may have.
+    /// Whether the folder must be listed, because it changed or may have changed; notes its time of
+    /// change.
     fn is_due(&mut self, path: impl AsRef<Path>) -> bool {
         let Some(changed) = os::changed(path.as_ref()) else {
             // The folder is gone, and its files with it.
@@ -136,7 +138,7 @@ impl Default for PublishedCounters {
 }
 
 impl PublishedCounters {
-    /// The categories in the usual folders, or in the one that the variable `PERFHIVE_COUNTERS`
+    /// The categories in the usual folders, or in the folder that the variable `PERFHIVE_COUNTERS`
     /// names.
     #[must_use]
     pub fn new() -> Self {
@@ -150,7 +152,7 @@ impl PublishedCounters {
         }
     }
 
-    /// The categories in a folder.
+    /// The categories in this folder alone.
     #[must_use]
     pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
         Self::of(Folders::One(Folder::new(folder.into(), None)))
@@ -178,15 +180,16 @@ impl PublishedCounters {
         self
     }
 
-    /// Sets the bytes of a block that all categories together may take; 32 MiB by default. Beyond
-    /// that, all users get the same share, except those who publish less.
+    /// Sets the most bytes of a block that all categories together may take; 32 MiB by default. If
+    /// more is published, all users get the same share, except users who publish less.
     #[must_use]
     pub fn limit(mut self, bytes: usize) -> Self {
         self.limit = bytes as u64;
         self
     }
 
-    /// Looks at the folders and processes; returns whether the files changed.
+    /// Lists folders that changed, removes files of ended processes, and allots shares; returns
+    /// whether the set of files changed.
     fn look(&mut self) -> bool {
         let mut listed = Vec::new();
         match &mut self.folders {
@@ -237,7 +240,8 @@ impl PublishedCounters {
         changed
     }
 
-    /// Takes over the contents of the folders; returns whether anything changed.
+    /// Takes over the contents of the listed folders: opens new files and drops files that are
+    /// gone; returns whether anything changed.
     fn take(&mut self, listed: Vec<Listed>) -> bool {
         let mut changed = false;
         for Listed { folder, paths, is_cut, user } in listed {
@@ -336,7 +340,7 @@ impl PublishedCounters {
         changed
     }
 
-    /// The number of files read of a folder, by user.
+    /// The number of files in a folder that are read, by user.
     fn counts_in(&self, folder: &Path) -> BTreeMap<User, usize> {
         let mut counts = BTreeMap::new();
         for (path, known) in &self.files {
@@ -347,7 +351,7 @@ impl PublishedCounters {
         counts
     }
 
-    /// The number of bytes read of a user's files.
+    /// The number of bytes of a user's files that are read.
     fn bytes_of(&self, user: &User) -> u64 {
         let read = self.files.values().filter_map(|known| match known {
             Known::Read(file) if file.user == *user => Some(file.length),
@@ -356,7 +360,8 @@ impl PublishedCounters {
         read.sum()
     }
 
-    /// Makes one provider of the files of each category, and a fault of each file that is not read.
+    /// Makes one provider of the files of each category, and a fault of each file that is not read;
+    /// returns all providers.
     fn arrange(&mut self) -> Vec<Arc<dyn Provider>> {
         self.faults.clear();
         let mut groups: BTreeMap<String, Vec<Arc<PublishedFile>>> = BTreeMap::new();
@@ -421,7 +426,7 @@ impl PublishedCounters {
     }
 }
 
-/// The title indexes of categories.
+/// The ranges of title indexes that categories have.
 fn in_use<'a>(categories: impl Iterator<Item = &'a Arc<CategoryProvider>>) -> Vec<Range<u32>> {
     categories.map(|one| one.index_range()).collect()
 }
@@ -436,7 +441,8 @@ fn of_the_most(gone: &[(String, User)]) -> usize {
     gone.iter().position(|(_, user)| Some(user) == most).unwrap_or(0)
 }
 
-/// Chooses which files of a category, by rank, are shown, and why the others are not.
+/// Chooses the files of a category that are shown, from `files` by rank, and gives the reason for
+/// each other file. Shown files have the counters of `chosen`; without instances only one is shown.
 fn members(chosen: &FileDefinition, files: &[Arc<PublishedFile>]) -> Members {
     let mut shown: Vec<Arc<PublishedFile>> = Vec::new();
     let mut left_out = Vec::new();
@@ -474,7 +480,7 @@ impl Folder {
         Self { path, user, listing: Listing::default() }
     }
 
-    /// Adds the contents of the folder if they may have changed.
+    /// Adds the contents of the folder to `out`, if they may have changed.
     fn list(&mut self, out: &mut Vec<Listed>) {
         if !self.listing.is_due(&self.path) {
             return;
@@ -504,8 +510,8 @@ impl Folder {
     }
 }
 
-/// Chooses this many of a folder's files, the same number of each user: many files of one user do
-/// not displace those of others.
+/// Chooses `most` of a folder's files, the same number of each user, so that many files of one user
+/// do not displace those of others.
 fn part_of_each(paths: Vec<PathBuf>, most: usize) -> Vec<PathBuf> {
     let mut users: BTreeMap<Option<User>, Vec<PathBuf>> = BTreeMap::new();
     for path in paths {

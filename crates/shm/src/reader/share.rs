@@ -1,6 +1,6 @@
-//! Shares of a block and of a reader's time for each published file.
+//! The shares of a block and of a reader's time that each published file gets.
 //!
-//! A block has a limited size, and one user's files must not take it all. Where more is wanted than
+//! A block has a limited size, and one user's files must not take it all. If more is wanted than
 //! the limit, all users get the same share; users who want less get what they want. The same holds
 //! among the files of one user, and for the time until a reader's deadline.
 
@@ -13,18 +13,20 @@ use perfhive_format::winperf::{
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// The default limit to the bytes of all published categories: half of a broker's block.
+/// The default limit to the bytes of a block that all published categories take: half of a broker's
+/// block.
 pub(super) const MOST: u64 = 32 << 20;
 
-/// The bytes of a file without any instance: its definitions and, in a category without instances,
-/// the values.
+/// The bytes of a block that a file takes without any instance: its definitions and, in a category
+/// without instances, the values.
 pub(super) fn without_instances(definition: &FileDefinition) -> u64 {
     let counters = definition.counters.len() + definition.pairs();
     let values = if definition.has_instances { 0 } else { values(definition) };
     (PERF_OBJECT_TYPE::SIZE + counters * PERF_COUNTER_DEFINITION::SIZE + values) as u64
 }
 
-/// Upper limit to the bytes of an instance with a name of this many bytes of UTF-8.
+/// An upper limit to the bytes of a block that an instance takes with a name of `name_length` bytes
+/// of UTF-8.
 pub(super) fn of_instance(definition: &FileDefinition, name_length: usize) -> u64 {
     // In UTF-16 a text has at most one unit for each byte, and one at its end; what follows is
     // aligned to 8.
@@ -37,14 +39,14 @@ fn values(definition: &FileDefinition) -> usize {
     (PERF_COUNTER_BLOCK::SIZE + 4 + counters * 8).next_multiple_of(8)
 }
 
-/// The bytes of a file with this many instances of the longest names.
+/// The bytes of a block that a file takes with this many instances of the longest names.
 fn with_instances(definition: &FileDefinition, instances: usize) -> u64 {
     let instances = if definition.has_instances { instances as u64 } else { 0 };
     without_instances(definition) + instances * of_instance(definition, definition.name_size)
 }
 
-/// Sets each file's share of a block, together at most `total`. Where all possible instances fit,
-/// no file is read.
+/// Sets the share of a block that each file may take, in bytes; all shares together are at most
+/// `total`. If all possible instances fit, no file is read to find its share.
 pub(super) fn allot<'a>(files: impl Iterator<Item = &'a PublishedFile> + Clone, total: u64) {
     let most = |file: &PublishedFile| with_instances(&file.definition, file.definition.slots);
     if files.clone().fold(0, |sum: u64, file| sum.saturating_add(most(file))) <= total {
@@ -66,9 +68,10 @@ pub(super) fn allot<'a>(files: impl Iterator<Item = &'a PublishedFile> + Clone, 
     }
 }
 
-/// Divides `total` among these wishes; returns a share for each, in their order. A wish that is
-/// smaller than an equal share gets what it wants; the others divide what remains. If all wishes
-/// are met, the rest is added in equal parts to every share, since a wish may grow a moment later.
+/// Divides `total` among the wishes in `wanted`; returns a share for each, in their order. A wish
+/// that is smaller than an equal share is met in full; the other wishes divide what remains. If all
+/// wishes are met, the remainder is added in equal parts to every share, since a wish may grow a
+/// moment later.
 pub(super) fn fair(wanted: &[u64], total: u64) -> Vec<u64> {
     let mut order: Vec<(usize, u64)> = wanted.iter().copied().enumerate().collect();
     order.sort_by_key(|(_, wanted)| *wanted);
@@ -87,22 +90,23 @@ pub(super) fn fair(wanted: &[u64], total: u64) -> Vec<u64> {
     shares
 }
 
-/// What waits for a reader's time when it is a file's turn.
+/// The users, files and bytes that wait for the reader's time when a file is to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Turn {
-    /// Users whose files are still to be read, this one included.
+    /// The number of users whose files are still to be read, the file's own included.
     users: u32,
-    /// Files of this user still to be read, this one included.
+    /// The number of the user's files that are still to be read, this file included.
     files: u32,
-    /// Bytes of the files that are read after this one.
+    /// The bytes of the files that are read after this file.
     behind: u64,
 }
 
-/// The longest time to read a byte on a machine that is not busy.
+/// The longest time in nanoseconds to read a byte on a machine that is not busy.
 const NANOSECONDS_FOR_A_BYTE: u64 = 20;
 
 impl Turn {
-    /// The turns of files that are read in this order, each with its user and length.
+    /// The turn of each file, in the order in which the files are read. `files` has the user and
+    /// the length in bytes of each.
     pub(super) fn of<U: Ord + Copy>(files: impl DoubleEndedIterator<Item = (U, u64)>) -> Vec<Self> {
         let mut counts: BTreeMap<U, u32> = BTreeMap::new();
         let mut behind: u64 = 0;
@@ -119,8 +123,8 @@ impl Turn {
         turns
     }
 
-    /// The deadline of a file: the files behind it keep the time that they need or, if that is
-    /// more, their equal shares.
+    /// The deadline for reading the file. The files behind it keep the time that they need, but the
+    /// file gets at least its equal share of the time until `deadline`.
     pub(super) fn until(self, deadline: Instant, now: Instant) -> Instant {
         let left = deadline.saturating_duration_since(now);
         let equal = left / self.users.max(1) / self.files.max(1);

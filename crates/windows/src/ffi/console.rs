@@ -1,4 +1,4 @@
-//! Calls about the console.
+//! The calls of Windows about the console, each in a safe function.
 
 use windows_sys::Win32::Globalization::{CP_UTF8, WideCharToMultiByte};
 use windows_sys::Win32::Storage::FileSystem::{FILE_TYPE_PIPE, GetFileType};

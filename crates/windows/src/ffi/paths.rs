@@ -1,4 +1,4 @@
-//! Calls about paths.
+//! The calls of Windows about paths, each in a safe function.
 
 use perfhive_registry::ValueName;
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
-//! Owner and access control list of a file.
+//! The calls of Windows about the owner and the access control list of a file, each in a safe
+//! function.
 
 use perfhive_registry::ValueName;
 use std::ptr::null_mut;
@@ -31,8 +32,8 @@ unsafe fn taken(text: *mut u16) -> String {
     String::from_utf16_lossy(&units)
 }
 
-/// Owner and access control list of a file or folder, in the security descriptor definition
-/// language; the error code where it cannot be read.
+/// The owner and the access control list of a file or folder, in the security descriptor definition
+/// language; the error is Windows' code if they cannot be read.
 pub(crate) fn descriptor(path: &str) -> Result<String, u32> {
     let name = ValueName::new(path);
     let what = OWNER_SECURITY_INFORMATION | DACL_SECURITY_INFORMATION;

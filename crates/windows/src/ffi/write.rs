@@ -1,4 +1,5 @@
-//! Calls of Windows that write: keys and values of registrations, and the event log.
+//! The calls of Windows that write, each in a safe function: keys and values of registrations, and
+//! the event log.
 
 use super::Key;
 use perfhive_registry::ValueName;

@@ -84,7 +84,7 @@ impl fmt::Display for Status {
 pub struct QueryReply {
     /// The status of the call.
     pub status: Status,
-    /// The number of bytes written or needed.
+    /// The number of bytes that the call wrote, or that it needs if the buffer has a wrong size.
     pub length: u32,
 }
 

@@ -1,4 +1,4 @@
-//! The counters that this system fills, and the values of only these.
+//! The counters of an object that this system fills, and their values.
 
 use perfhive_engine::standard::MOST;
 
@@ -46,7 +46,7 @@ pub(super) fn pick<'a>(values: &[u64], mask: u64, out: &'a mut [u64; MOST]) -> &
     out.get(..count).unwrap_or_default()
 }
 
-/// The decimal digits of a number.
+/// The decimal digits of a number, made without an allocation.
 pub(super) struct Digits {
     bytes: [u8; 20],
     start: usize,

@@ -20,7 +20,7 @@ impl SystemInformation for Ntdll {
 ///
 /// `PerfTime` and `PerfFreq` are the performance counter's, as in Windows' own blocks.
 /// `PerfTime100nSec` starts with calendar time and continues by the performance counter, so that
-/// setting the calendar does not disturb percentages. In Windows' own blocks it does.
+/// setting the calendar does not disturb percentages. In Windows' own blocks it disturbs them.
 #[derive(Clone, Copy, Debug)]
 pub struct NativeClock {
     frequency: i64,
@@ -35,7 +35,7 @@ impl Default for NativeClock {
 }
 
 impl NativeClock {
-    /// A clock that starts now.
+    /// A clock that starts with the present calendar time.
     #[must_use]
     pub fn new() -> Self {
         let (start, frequency) = ffi::performance_counter();
@@ -60,7 +60,7 @@ impl BlockClock for NativeClock {
     }
 }
 
-/// The name of this machine, as it stands in data blocks.
+/// The name of this machine, as data blocks have it.
 #[must_use]
 pub fn machine_name() -> String {
     ffi::computer_name()

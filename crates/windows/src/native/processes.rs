@@ -1,4 +1,4 @@
-//! Process 230.
+//! The object Process 230, from the list of processes.
 
 use super::layout::{Digits, Filled, pick};
 use super::system::Time;
@@ -8,7 +8,7 @@ use perfhive_engine::standard::{Layouts, MOST};
 use perfhive_engine::{ObjectWriter, ProviderError};
 use perfhive_format::{FileTime, InstanceHead, NameRef, TitleIndex};
 
-/// The number of counters.
+/// The number of counters of Process in its table.
 const COUNTERS: usize = 28;
 /// The counters of `_Total`, as bits by position in the table: all but the priority.
 const COMMON: u64 = (1 << (COUNTERS - 1)) - 1;
@@ -16,12 +16,12 @@ const COMMON: u64 = (1 << (COUNTERS - 1)) - 1;
 /// and threads.
 const ALWAYS: u64 = 0x7F;
 
-/// Positions of counters that are not summed.
+/// The positions of counters that are not summed.
 const ELAPSED: usize = 3;
 const ID: usize = 4;
 const PARENT: usize = 5;
 
-/// The number of `_Total` among the instances of Process, where it is the parent of Thread's
+/// The position of `_Total` among the instances of Process, where it is the parent of Thread's
 /// `_Total`; `None` if it was not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Places {
@@ -86,7 +86,7 @@ impl Writer {
     }
 }
 
-/// The values in the order of the table.
+/// The values of a process's counters, in the order of the table.
 fn values(process: &Process<'_>, time: Time) -> [u64; COUNTERS] {
     let memory = &process.memory;
     let [reads, writes, others, read, written, other] = process.io;

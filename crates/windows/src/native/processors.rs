@@ -1,8 +1,8 @@
-//! Processor 238, from `SystemProcessorPerformanceInformation`.
+//! The object Processor 238, from `SystemProcessorPerformanceInformation`.
 //!
-//! An array of `SYSTEM_PROCESSOR_PERFORMANCE_INFORMATION`, 48 bytes each on
-//! every Windows: `IdleTime`, `KernelTime` (in which idle time is), `UserTime`,
-//! `DpcTime`, `InterruptTime` in 100 ns units, and `InterruptCount` in 32 bits.
+//! The reply is an array of `SYSTEM_PROCESSOR_PERFORMANCE_INFORMATION`, 48 bytes each on every
+//! Windows: `IdleTime`, `KernelTime` (in which idle time is), `UserTime`, `DpcTime`,
+//! `InterruptTime` in 100 ns units, and `InterruptCount` in 32 bits.
 
 use super::information::{Class, Information, NoInformation, u32_at, u64_at};
 use super::layout::{Digits, Filled, pick};
@@ -12,14 +12,14 @@ use perfhive_engine::{ObjectWriter, ProviderError};
 use perfhive_format::{InstanceHead, TitleIndex};
 
 const SIZE: usize = 48;
-/// The number of counters.
+/// The number of counters of Processor in its table.
 const COUNTERS: usize = 7;
 /// The counters that every processor has, as bits by position in the table: % Processor Time, %
 /// User Time, % Idle Time.
 const ALWAYS: u64 = 0b1011;
-/// The bit of % Privileged Time.
+/// The bit of % Privileged Time, by its position in the table.
 const PRIVILEGED: u64 = 1 << 2;
-/// Position of the only counter that is a count, which `_Total` sums.
+/// The position of the only counter that is a count, which `_Total` sums.
 const INTERRUPTS: usize = 4;
 
 pub(super) struct Writer {

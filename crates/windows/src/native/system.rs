@@ -1,4 +1,4 @@
-//! System 2, and the time.
+//! The object System 2, and the machine's time.
 //!
 //! `SYSTEM_PERFORMANCE_INFORMATION` has had 312 bytes since Windows 2000; later systems append to
 //! it. These fields are read:

@@ -1,4 +1,5 @@
-//! The counters of each object, and the missing ones with the reason.
+//! The tables of the objects that the native functions fill: their counters, and the missing
+//! counters with the reason.
 
 use perfhive_engine::Cost;
 use perfhive_engine::standard::windows::{process, processor, system, thread};

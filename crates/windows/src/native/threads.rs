@@ -1,4 +1,4 @@
-//! Thread 232.
+//! The object Thread 232, from the list of processes.
 
 use super::layout::{Digits, Filled, pick};
 use super::processes::Places;
@@ -9,7 +9,7 @@ use perfhive_engine::standard::{Layouts, MOST};
 use perfhive_engine::{ObjectWriter, ProviderError};
 use perfhive_format::{FileTime, InstanceHead, NameRef, TitleIndex};
 
-/// The number of counters.
+/// The number of counters of Thread in its table.
 const COUNTERS: usize = 12;
 /// The counters of `_Total`, as bits by position in the table: all but priorities, address,
 /// state and reason.
@@ -19,12 +19,12 @@ const ALWAYS: u64 = 0x3F;
 /// The bits of state and wait reason.
 const STATE: u64 = 0b11 << 10;
 
-/// Positions of counters that are not summed.
+/// The positions of counters that are not summed.
 const ELAPSED: usize = 3;
 const PROCESS_ID: usize = 4;
 const ID: usize = 5;
 
-/// The state of a running thread.
+/// Windows' number for the state of a running thread.
 const RUNNING: u32 = 2;
 
 pub(super) struct Writer {
@@ -94,7 +94,7 @@ fn head(name: &str, process: u32) -> InstanceHead<'_> {
     InstanceHead { name: NameRef::Text(name), unique_id: None, parent }
 }
 
-/// The values in the order of the table.
+/// The values of a thread's counters, in the order of the table.
 fn values(thread: &Thread, time: Time) -> [u64; COUNTERS] {
     [
         thread.user.wrapping_add(thread.kernel),
@@ -112,7 +112,7 @@ fn values(thread: &Thread, time: Time) -> [u64; COUNTERS] {
     ]
 }
 
-/// The values in the widths of the counters.
+/// The values, each made to fit the width of its counter.
 fn fit(mut values: [u64; COUNTERS]) -> [u64; COUNTERS] {
     for (value, counter) in values.iter_mut().zip(THREAD.counters) {
         *value = counter.fit(*value);

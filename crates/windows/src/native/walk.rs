@@ -1,11 +1,11 @@
 //! The list of processes and threads of `SystemProcessInformation`.
 //!
-//! A chain of `SYSTEM_PROCESS_INFORMATION`, each with its threads behind it
-//! (`SYSTEM_THREAD_INFORMATION`); `NextEntryOffset` leads from one to the next
-//! and is 0 in the last. The image's name lies somewhere in the buffer, and is
-//! pointed to. The first 8 bytes behind the number of threads have been in use
-//! since Windows Vista, the 16 behind them since Windows 7; the rest has been
-//! the same since Windows 2000.
+//! The list is a chain of `SYSTEM_PROCESS_INFORMATION`, each with its threads behind it
+//! (`SYSTEM_THREAD_INFORMATION`). `NextEntryOffset` leads from one structure to the next, and is 0
+//! in the last. The image's name lies somewhere in the buffer, and a pointer in the structure leads
+//! to it. The first 8 bytes behind the number of threads have been in use since Windows Vista, and
+//! the 16 bytes behind these since Windows 7; all other fields have been the same since Windows
+//! 2000.
 //!
 //! | field | 64-bit | 32-bit |
 //! |---|---|---|
@@ -84,7 +84,7 @@ impl Fields<'_> {
     }
 }
 
-/// One process of the list.
+/// A process of the list, with its values.
 #[derive(Clone, Debug)]
 pub(super) struct Process<'a> {
     pub(super) id: u64,
@@ -122,7 +122,7 @@ pub(super) struct Memory {
     pub(super) private: u64,
 }
 
-/// One thread of a process.
+/// A thread of a process, with its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Thread {
     pub(super) id: u64,
@@ -138,7 +138,7 @@ pub(super) struct Thread {
     pub(super) wait_reason: u32,
 }
 
-/// What is wrong with a list of processes, and at which byte.
+/// The fault of a damaged list of processes, and the byte at which it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Damage {
     at: usize,
@@ -252,7 +252,7 @@ impl<'a> Iterator for Processes<'a> {
     }
 }
 
-/// The threads of a process.
+/// The threads of a process, in the order of the list.
 #[derive(Clone, Debug)]
 pub(super) struct Threads<'a> {
     bytes: &'a [u8],

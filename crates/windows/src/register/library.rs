@@ -4,7 +4,7 @@ use crate::ffi::{self, Key};
 use std::path::{Path, PathBuf};
 
 /// The library of a registration, as Windows finds it for any reader: environment variables are
-/// expanded where the value says so, and a partial path is searched. The folder of the reader's
+/// expanded if the value's type says so, and a partial path is searched. The folder of the reader's
 /// program, which Windows searches first, differs between readers and is left out. A path that is
 /// not found stays unchanged. `None` if the registration names no library.
 pub(super) fn library(key: &Key) -> Option<PathBuf> {

@@ -1,5 +1,5 @@
 //! Loading and unloading names and help texts by `loadperf`, as `lodctr` and `unlodctr` do. Wine's
-//! `loadperf` does nothing; there they are written to `Perflib`.
+//! `loadperf` does nothing; under Wine the texts are written to `Perflib`.
 
 use super::{PERFLIB, allotted_indexes, refused, service};
 use crate::allot::{self, Allotted, Files};
@@ -35,7 +35,8 @@ pub(super) fn load(
 }
 
 /// The outcome of loading names, from the answer `code` of `loadperf` and from the indexes that are
-/// in the registry now and were not before. Loading has succeeded only if both show it.
+/// in the registry now and were not before. Loading has succeeded only if both the answer and the
+/// indexes show it.
 fn loaded(
     code: Option<u32>,
     allotted: Option<AllottedIndexes>,
@@ -66,7 +67,7 @@ fn loaded(
     }
 }
 
-/// Unloads the titles of a provider, by `loadperf` where it works.
+/// Unloads the titles of a provider: by `loadperf`, or directly under Wine.
 pub(super) fn unload(name: &str) -> Result<(), RegisterError> {
     if allotted_indexes(name).is_none() {
         return Ok(());

@@ -1,7 +1,7 @@
-//! Whether a library may be registered: only administrators may be able to change it.
+//! The test whether a library may be registered: only administrators may be able to change it.
 //!
-//! Every program that reads counters loads the library, administrators' programs too. A user who can
-//! change or replace the file could run code with their rights.
+//! Every program that reads counters loads the library, administrators' programs, too. A user who
+//! can change or replace the file could run code with the rights of administrators.
 
 use super::invalid;
 use crate::ffi;
@@ -16,7 +16,7 @@ const CHANGE_FOLDER: u32 = 0x2 | DELETE_CHILD | DELETE | RIGHTS | GENERIC_WRITE;
 const REPLACE_FOLDER: u32 = DELETE_CHILD | DELETE | RIGHTS;
 const DELETE_CHILD: u32 = 0x40;
 const DELETE: u32 = 0x1_0000;
-/// The rights to change the list of rights, to change the owner, and to do anything.
+/// The rights to change the list of rights, to change the owner, and to do everything.
 const RIGHTS: u32 = 0x4_0000 | 0x8_0000 | 0x1000_0000;
 const GENERIC_WRITE: u32 = 0x4000_0000;
 

@@ -80,7 +80,7 @@ impl AccountFile {
         Ok(Some(stamp))
     }
 
-    /// Removes the file.
+    /// Removes the file of the account.
     pub(super) fn remove(&self) -> io::Result<()> {
         // Without the lock, a program that changes the file at this moment would restore it.
         let lock = self.lock(Duration::from_secs(2))?;

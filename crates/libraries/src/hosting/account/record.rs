@@ -16,7 +16,7 @@ pub(super) const MOST: usize = 1 << 20;
 /// The length to which the text of a fault is cut, in characters.
 const LONGEST: usize = 500;
 
-/// What all of a user's programs know of a provider. Times of day are in milliseconds
+/// The facts about a provider that all programs of a user share. Times of day are in milliseconds
 /// since 1970.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Record {
@@ -24,7 +24,7 @@ pub(super) struct Record {
     /// A fingerprint of the library and its registration: it differs for another library or
     /// registration.
     pub(super) fingerprint: u64,
-    /// How often a user or program ended the quarantine.
+    /// The number of times that a user or program ended the quarantine.
     pub(super) released: u64,
     pub(super) tally: CollectionTally,
     pub(super) faults: u64,
@@ -32,7 +32,7 @@ pub(super) struct Record {
     pub(super) quarantined: bool,
     /// The end of the pause, in milliseconds since 1970.
     pub(super) not_before: u64,
-    /// How many times in a row a reader waited in vain.
+    /// The number of times in a row that a reader waited in vain.
     pub(super) late: u32,
     /// The longest recent time of a call.
     pub(super) slowest: Duration,
@@ -40,7 +40,7 @@ pub(super) struct Record {
     pub(super) known: KnownObjects,
 }
 
-/// The number of collections, how long they took, and how many bytes the last one gave.
+/// The number of collections, the time that they took, and the number of bytes of the last one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CollectionTally {
     pub(super) collections: u64,
@@ -87,7 +87,7 @@ impl Record {
         self.fault = Some(line(text));
     }
 
-    /// Counts a failure.
+    /// Counts a failure and notes its message.
     pub(super) fn failed(&mut self, message: &str) {
         self.faults = self.faults.saturating_add(1);
         self.in_a_row = self.in_a_row.saturating_add(1);
@@ -166,8 +166,7 @@ impl Record {
         text
     }
 
-    /// The record that the bytes of a file hold; `None` where they are not an account, or
-    /// damaged.
+    /// The record in the bytes of a file; `None` if they are not an account, or are damaged.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         if bytes.len() > MOST {
             return None;
@@ -236,7 +235,7 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
         .collect()
 }
 
-/// A text as one line that is not too long.
+/// A text made one line, and cut to [`LONGEST`] characters.
 fn line(text: &str) -> String {
     let plain = |c: char| if c.is_control() { ' ' } else { c };
     text.chars().map(plain).take(LONGEST).collect()

@@ -1,4 +1,4 @@
-//! Open, Close and Collect as several readers in one process call them.
+//! The test of Open, Close and Collect, called as by several readers in one process.
 
 use super::{Check, Finding, Severity};
 use crate::hosting::describe::{name_of, objects};
@@ -9,7 +9,7 @@ use perfhive_engine::ObjectQuery;
 use perfhive_format::TitleIndex;
 use std::time::Duration;
 
-/// The number of threads that collect at once; `TIMES` is how often each of them does.
+/// The number of threads that collect at once; `TIMES` is the number of collections of each.
 const THREADS: u32 = 4;
 const TIMES: u32 = 100;
 /// The time of a call above which a library is called fewer times.

@@ -1,4 +1,4 @@
-//! Whether a reader gets a value of each counter, and a name of each instance.
+//! The test whether a reader gets a value of each counter, and a name of each instance.
 
 use super::{Check, CheckedCall};
 use crate::hosting::describe::objects;
@@ -59,7 +59,7 @@ fn content_faults(older: Option<PerfObject<'_>>, newer: PerfObject<'_>) -> Vec<C
     counters.chain(name_fault(newer).map(ContentFault::Loses)).collect()
 }
 
-/// What keeps readers from a value of a counter; `None` if nothing does.
+/// The fault that keeps readers from a value of a counter; `None` if there is none.
 fn counter_fault(
     plan: &CounterPlan,
     older: Option<PerfObject<'_>>,
@@ -150,8 +150,8 @@ fn sample_at(
     Some(sample)
 }
 
-/// The fault of the first instance with a name that readers cannot write, or cannot tell from that of
-/// another instance; `None` if there is none.
+/// The fault of the first instance with a name that readers cannot write, or cannot tell from the
+/// name of another instance; `None` if there is none.
 fn name_fault(object: PerfObject<'_>) -> Option<String> {
     let name = object.name_index();
     if let Some(fault) = object.name_fault() {

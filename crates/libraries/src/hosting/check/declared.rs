@@ -1,5 +1,5 @@
-//! The comparison of a library's counters with the manifest that it was registered with.
-//! Readers go by the library; people read the manifest.
+//! The comparison of a library's counters with the manifest that it was registered with. Readers
+//! use the library's definitions; people read the manifest.
 
 use super::Check;
 use perfhive_contract::{RegisteredCounter, RegisteredObject};

@@ -1,4 +1,4 @@
-//! The questions of a check, one function each, and what is wrong with the answers.
+//! The requests of a check, one function each, with the tests of the answers.
 
 use super::{Check, CheckedCall, NOT_ITS, NOTHING, TIMES, summary};
 use crate::hosting::describe::{name_of, objects};
@@ -125,7 +125,7 @@ impl Check {
         }
     }
 
-    /// Requests the objects of another machine. Returns whether there are any.
+    /// Requests the objects of another machine; returns whether there are any.
     pub(super) fn ask_for_machine(&mut self, machine: &str) -> bool {
         let value = ObjectQuery::Foreign(machine.to_string()).to_string();
         let Some(answer) = self.collect(&value, Lane::Usual) else { return false };

@@ -1,9 +1,9 @@
 //! The rights that the host process gives up before it loads a library.
 //!
-//! A library has the rights of its reader's user, but no capabilities (that of root may read files
-//! that it is registered to read), not root's own files, and no right to write files, to trace and
-//! signal other processes, to read their memory, and to start processes (unless it is registered
-//! to). It does not outlive its reader.
+//! A library has the rights of its reader's user, with these exceptions: no capabilities (root's
+//! library may read files that it is registered to read), no access to root's own files, and no
+//! right to write files, to trace and signal other processes, to read their memory, and to start
+//! processes (unless it is registered to). It does not outlive its reader.
 
 use super::supervise;
 use crate::hosting::wire::OpenRequest;
@@ -38,7 +38,7 @@ const READS_ALL: CapabilitySet = CapabilitySet::DAC_READ_SEARCH;
 /// The number of the system call `fchmodat2`, which exists since Linux 6.6, on every architecture
 /// with a filter.
 const FCHMODAT2: i64 = 452;
-/// Paths of the system's libraries, and of the files that these read.
+/// The paths of the system's libraries, and of the files that these libraries read.
 const SYSTEM: [&str; 8] = [
     "/usr",
     "/lib",
@@ -169,16 +169,16 @@ fn counts_by_namespace() -> bool {
     (next(), next()) >= (5, 14)
 }
 
-/// Gives up all capabilities but `kept`: those of root reach every file and process, those of a
-/// namespace everything in it.
+/// Gives up all capabilities but `kept`: root's capabilities reach every file and process, and the
+/// capabilities in a namespace reach everything in it.
 fn keep_capabilities(kept: CapabilitySet) -> Result<(), Errno> {
     let inheritable = CapabilitySet::empty();
     let sets = CapabilitySets { effective: kept, permitted: kept, inheritable };
     rustix::thread::set_capabilities(None, sets)
 }
 
-/// Forbids the process to write files other than character devices. If it is registered to read
-/// files, forbids it also to read any others. Kernels before 5.13 forbid neither.
+/// Forbids the process to write files other than character devices and, if it is registered to read
+/// files, also to read any other files. Kernels before 5.13 forbid neither.
 fn restrict_files(request: &OpenRequest) -> Result<RulesetStatus, RulesetError> {
     let writes = AccessFs::from_write(ABI::V3);
     let reads = AccessFs::ReadFile | AccessFs::ReadDir;
@@ -198,7 +198,7 @@ fn restrict_files(request: &OpenRequest) -> Result<RulesetStatus, RulesetError> 
     Ok(rules.add_rules(path_beneath_rules(paths, reads))?.restrict_self()?.ruleset)
 }
 
-/// The character devices in `/dev` and its folders. Their own permissions say who may write.
+/// The character devices in `/dev` and its folders. Their own permissions decide about writing.
 fn devices() -> Vec<PathBuf> {
     let entries = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut found = Vec::new();
@@ -227,15 +227,15 @@ fn end_with_reader(reader: OwnedFd) -> Result<(), Errno> {
     thread.spawn(watch).map(drop).map_err(error)
 }
 
-/// Whether a supervisor process stands above the library's process and ends all processes that the
-/// library starts: where the library may start processes, or no filter can refuse them.
+/// Whether a supervisor process above the library's process ends all processes that the library
+/// starts. There is one if the library may start processes, or if no filter can refuse them.
 pub(crate) fn is_supervised(processes: bool) -> bool {
     const FILTERED: bool =
         cfg!(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"));
     processes || !FILTERED
 }
 
-/// The note where a library cannot be kept from starting processes.
+/// The note that a library cannot be kept from starting processes, with the reason.
 fn not_refused(why: &dyn std::error::Error) -> String {
     format!(
         "it may start processes, each with limits of its own, since this system cannot refuse \
@@ -243,7 +243,7 @@ fn not_refused(why: &dyn std::error::Error) -> String {
     )
 }
 
-/// Makes the kernel refuse system calls with an error.
+/// Makes the kernel refuse these system calls with an error.
 fn refuse(
     calls: Vec<(i64, Vec<SeccompRule>)>,
     error: i32,
@@ -289,7 +289,7 @@ fn nothing_of_others(arch: &str) -> Result<(), Box<dyn std::error::Error>> {
 
 /// Makes the kernel refuse to start processes, each of which would have the memory limit for itself
 /// and could outlive this one. Threads are allowed. The kernel also refuses to signal other
-/// processes: a library whose fork failed may `kill` the process -1, which means all processes of
+/// processes: after a failed fork a library may `kill` the process -1, which means all processes of
 /// the user.
 fn one_process(arch: &str) -> Result<(), Box<dyn std::error::Error>> {
     let thread = libc::CLONE_THREAD as u64;

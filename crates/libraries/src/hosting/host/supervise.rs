@@ -9,11 +9,12 @@ use std::process::exit;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long the supervisor tries to end processes. Some of them may be held up in the kernel.
+/// The time for which the supervisor tries to end processes. Some of them may be held up in the
+/// kernel.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Splits this process, which must have one thread: the caller goes on in a new process, and
-/// the old one, whose parent is the reader, becomes its supervisor.
+/// Splits this process, which must have one thread: the caller goes on in a new process, and the
+/// old process, a child of the reader, becomes its supervisor.
 pub(super) fn split() -> Result<(), Errno> {
     let above = rustix::process::getpid();
     rustix::process::set_child_subreaper(Some(above))?;
@@ -53,8 +54,8 @@ fn block_all() -> libc::sigset_t {
     }
 }
 
-/// Waits until the library's process ends or this one is told to end. Then ends all
-/// remaining processes, and itself in the same way as the library's process ended.
+/// Waits until the library's process ends, or this process is told to end. Then ends all remaining
+/// processes, and itself in the same way as the library's process ended.
 fn supervise(child: Pid) -> ! {
     let mut status = None;
     loop {

@@ -6,26 +6,27 @@ use crate::hosting::wire::{Request, Response};
 use std::time::Duration;
 
 impl HostedLibrary {
-    /// Calls Close and waits for half a second at most. Returns whether Close came back.
+    /// Calls Close and waits at most half a second. Returns whether Close came back; `true` if no
+    /// process runs or a call is in flight.
     pub(crate) fn close(mut self) -> bool {
         let process = self.process.take().filter(|_| self.in_flight.is_none());
         process.is_none_or(HostProcess::close_and_wait)
     }
 
-    /// Calls Open once more. Returns its error code.
+    /// Calls Open once more, with the same strings; returns the error code of the call.
     pub(crate) fn open_again(&mut self) -> Result<u32, CallFault> {
         let linkage = self.registration.linkage.clone();
         let answer = self.special(Function::Open, |id| Request::OpenAgain { id, linkage })?;
         Ok(answer.code)
     }
 
-    /// Calls Close without ending the process.
+    /// Calls Close; the process goes on.
     pub(crate) fn close_once(&mut self) -> Result<(), CallFault> {
         self.special(Function::Close, |id| Request::CloseOnce { id }).map(drop)
     }
 
-    /// Collects from several threads at once, for at most half of the timeout of Collect and five
-    /// seconds.
+    /// Calls Collect from several threads at once, `times` times each with the `values` in turn,
+    /// for at most half of the timeout of Collect, and for at most five seconds.
     pub(crate) fn together(
         &mut self,
         threads: u32,

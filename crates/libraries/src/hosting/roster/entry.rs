@@ -1,4 +1,5 @@
-//! One registration of a roster: what is known of its library, and when it is asked.
+//! One registration of a roster: the known objects of its library, and the time at which the
+//! library is asked for them.
 
 use crate::hosting::account::LibraryStamp;
 use crate::hosting::lock::lock;
@@ -20,23 +21,22 @@ pub(super) struct Entry {
     pub(super) state: Arc<LibraryState>,
     pub(super) provider: Arc<ExtensionProvider>,
     described: Instant,
-    /// The number of the question for its objects that is not answered yet. `None` without such a
-    /// question.
+    /// The number of the question for the library's objects that is not answered yet; `None` if no
+    /// question is open.
     pub(super) question: Option<u64>,
-    /// The times since which and until which readers wait for the answer to `question`. `None` if
-    /// they do not wait.
+    /// The time since which readers wait for the answer to `question`, and the time until which
+    /// they wait; `None` if they do not wait.
     pub(super) waited_for: Option<(Instant, Instant)>,
-    /// Whether readers waited for the library in vain, so that they do not wait again.
+    /// Whether readers waited for the library in vain, so that they do not wait for it again.
     pub(super) was_late: bool,
     /// The pause after the next answer without objects; it doubles with each such answer.
     pub(super) pause: Duration,
-    /// The time of the next question for the library's objects; `None` if there is to be
-    /// none.
+    /// The time of the next question for the library's objects; `None` if no question is planned.
     pub(super) due: Option<Instant>,
 }
 
 impl Entry {
-    /// An entry that begins with what the account says.
+    /// An entry with the objects, pause and quarantine that the account has.
     pub(super) fn new(
         state: Arc<LibraryState>,
         titles: Vec<ProvidedTitles>,
@@ -66,7 +66,8 @@ impl Entry {
         entry
     }
 
-    /// Makes the provider by its account, and decides when the library is asked.
+    /// Makes the provider from the known objects or from the account's refusal, and sets the time
+    /// at which the library is asked.
     fn begin(&mut self) {
         self.due = None;
         let known = !lock(&self.state.known).is_empty();
@@ -90,7 +91,7 @@ impl Entry {
         self.describe(Some(refusal.unwrap_or_else(idle)), false);
     }
 
-    /// Takes over what another program found out.
+    /// Takes over the objects, pause and quarantine that another program wrote to the account.
     pub(super) fn adopt(&mut self) {
         let mut known = lock(&self.state.known);
         if known.is_empty() {
@@ -101,8 +102,8 @@ impl Entry {
         self.begin();
     }
 
-    /// Whether the library may have objects that are wanted. Without registered names or
-    /// objects it may have any.
+    /// Whether the library may have objects that are wanted. A library that registered neither
+    /// names nor objects may have any.
     pub(super) fn may_have(&self, wanted: &ObjectQuery) -> bool {
         let may = |name: &TitleIndex| self.state.registration.may_give(*name);
         match wanted {
@@ -111,17 +112,19 @@ impl Entry {
         }
     }
 
-    /// Whether an answer is awaited that may have objects which are wanted.
+    /// Whether a question is open, and its answer may have wanted objects.
     pub(super) fn is_awaited(&self, wanted: &ObjectQuery) -> bool {
         self.question.is_some() && self.may_have(wanted)
     }
 
-    /// Puts the question off until after the pause, because no thread could be started for it.
+    /// Puts off the question for the library's objects until after the pause, because no thread
+    /// could be started for it.
     pub(super) fn postpone(&mut self) {
         self.due = Some(after(Instant::now(), self.pause));
     }
 
-    /// Notes that the library did not answer in time. What it said so far is used.
+    /// Notes that the library did not answer within `patience`. The objects that it gave so far are
+    /// used.
     pub(super) fn late(&mut self, patience: Duration) {
         self.waited_for = None;
         self.was_late = true;
@@ -140,7 +143,8 @@ impl Entry {
         }
     }
 
-    /// Takes the answer to the question for the library's objects.
+    /// Takes the answer to the question for the library's objects: `failure` is the reason why it
+    /// did not give them. Plans the next question if there are no objects.
     pub(super) fn answered(&mut self, failure: Option<ProviderError>) {
         self.question = None;
         let known = lock(&self.state.known).clone();
@@ -181,8 +185,8 @@ impl Entry {
         self.describe(refusal.filter(|_| !known), works || known);
     }
 
-    /// Makes a new provider if sessions found objects since, or if the quarantine began or
-    /// ended. Returns whether it did.
+    /// Makes a new provider if sessions found new objects, or if the quarantine began or ended;
+    /// returns whether it made one.
     pub(super) fn refresh(&mut self, now: Instant) -> bool {
         let mut changed = false;
         if self.state.has_turned.swap(false, Ordering::Relaxed) {
@@ -198,7 +202,8 @@ impl Entry {
         changed
     }
 
-    /// Makes a new provider of what is known now.
+    /// Makes a new provider with the objects that are known now. `refusal` is the state and the
+    /// reason of a library that is not asked; `works` says that it answers.
     fn describe(&mut self, refusal: Option<(ProviderState, String)>, works: bool) {
         self.described = Instant::now();
         self.provider = Arc::new(ExtensionProvider {
@@ -211,14 +216,14 @@ impl Entry {
     }
 }
 
-/// The time `time` after `start`, but at most a century after it.
+/// The moment that lies `time` after `start`, but at most a century after it.
 pub(super) fn after(start: Instant, time: Duration) -> Instant {
     const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
     start + time.min(CENTURY)
 }
 
-/// A stamp of a library's file, which differs for another file of the same name; `None` if
-/// it cannot be read.
+/// A stamp of a library's file, which differs for another file of the same name; `None` if the file
+/// cannot be read.
 pub(super) fn stamp(library: &Path) -> Option<LibraryStamp> {
     #[cfg(unix)]
     use std::os::unix::fs::MetadataExt as _;
@@ -235,7 +240,8 @@ pub(super) fn stamp(library: &Path) -> Option<LibraryStamp> {
     Some(stamp)
 }
 
-/// The names and help texts whose indexes were allotted to a provider.
+/// The names and help texts in `all` with indexes that were allotted to the provider of a
+/// registration, in each language that has any.
 pub(super) fn titles_of(
     registration: &Registration,
     all: &[ProvidedTitles],
@@ -263,7 +269,7 @@ pub(super) fn titles_of(
         .collect()
 }
 
-/// Whether two lists of titles are equal.
+/// Whether two lists of titles have the same languages, names and help texts.
 pub(super) fn is_same(one: &[ProvidedTitles], other: &[ProvidedTitles]) -> bool {
     one.len() == other.len()
         && one.iter().zip(other).all(|(one, other)| {

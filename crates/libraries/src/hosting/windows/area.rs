@@ -1,5 +1,5 @@
-//! The buffer of a host process: memory with a guard region on each side, and
-//! inaccessible pages outside of these. [`layout`](crate::hosting::layout) has the picture.
+//! The buffer of a host process: memory with a guard region on each side, and inaccessible pages
+//! outside of the guards. [`layout`](crate::hosting::layout) has the picture.
 
 use crate::hosting::layout::{FENCE, length};
 pub(crate) use crate::hosting::layout::{FIRST_ROOM, LAST_ROOM, front, larger};
@@ -14,7 +14,7 @@ const GUARD: usize = GuardedBuffer::GUARD;
 
 /// Memory for a buffer of one size.
 pub(crate) struct Area {
-    /// Where the memory begins, fence included.
+    /// The beginning of the memory, inaccessible pages included.
     whole: *mut c_void,
     room: usize,
 }
@@ -44,13 +44,13 @@ impl Area {
         self.room
     }
 
-    /// Where the buffer begins.
+    /// A pointer to the beginning of the buffer.
     pub(crate) fn start(&self) -> *mut u8 {
         // SAFETY: inside of the memory.
         unsafe { self.whole.cast::<u8>().add(FENCE + front(self.room) + GUARD) }
     }
 
-    /// Clears the buffer and paints its guards.
+    /// Clears the buffer and fills its guards with the pattern.
     pub(crate) fn renew(&mut self) {
         // SAFETY: the guards and the buffer lie one behind the other, and may be
         // written. A thread that the library left behind may write too, which is a

@@ -1,8 +1,8 @@
-//! The process that a library runs in.
+//! The process in which a library runs.
 //!
-//! It starts with two pipes, for requests and answers, whose handles an environment variable
-//! names: a library's use of standard output does not disturb them. The process is in a job
-//! object that ends with the reader and limits its memory.
+//! It starts with two pipes, for requests and answers. An environment variable names their handles,
+//! so that a library's use of standard output does not disturb them. The process is in a job object
+//! that ends with the reader and limits the process's memory.
 
 use crate::hosting::area::Area;
 use crate::hosting::calls;
@@ -24,8 +24,8 @@ use windows_sys::Win32::System::Threading::{GetCurrentProcess, TerminateProcess}
 /// The environment variable that names the two pipes.
 pub(crate) const PIPES: &str = "PERFHIVE_HOST_PIPES";
 
-/// Runs the host until its reader is gone. A program that is its own host calls this first
-/// in `main` and returns the result.
+/// Runs the host until its reader has ended. A program that is its own host calls this function
+/// first in `main` and returns the result.
 #[must_use]
 pub fn main() -> ExitCode {
     let Some((requests, answers)) = pipes() else {
@@ -61,11 +61,11 @@ unsafe extern "system" fn crash(exception: *const EXCEPTION_POINTERS) -> i32 {
     EXCEPTION_CONTINUE_SEARCH
 }
 
-/// The exit status of a host that has another version than its reader.
+/// The exit status of a host with a version that differs from its reader's.
 pub(crate) const OTHER_VERSION: i32 = 86;
 
-/// The pipes that the reader named, which processes of the library do not inherit. `None` if it
-/// named none.
+/// The pipes for requests and answers, which processes that the library starts do not inherit.
+/// `None` if the reader named none.
 fn pipes() -> Option<(File, File)> {
     let named = std::env::var(PIPES).ok()?;
     let (requests, answers) = named.split_once(',')?;
@@ -124,7 +124,7 @@ fn serve(mut requests: File, mut answers: File) -> io::Result<()> {
     }
 }
 
-/// The response to a call of Collect, and its buffer with the guards.
+/// Calls Collect; returns the response, and the buffer with its guards if the call succeeded.
 fn collect(
     library: &LoadedLibrary,
     area: &mut Option<Area>,

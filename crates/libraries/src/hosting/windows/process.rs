@@ -1,4 +1,4 @@
-//! A host process, from its reader's side.
+//! A host process, as its reader drives it.
 
 use crate::hosting::area::LAST_ROOM;
 use crate::hosting::host::{OTHER_VERSION, PIPES};
@@ -25,35 +25,36 @@ use windows_sys::Win32::System::JobObjects::{
 };
 use windows_sys::Win32::System::Threading::CREATE_NO_WINDOW;
 
-/// A host process with its pipes and its job. Dropping it ends the process.
+/// A host process with its pipes and its job object. Dropping it ends the process.
 pub(crate) struct HostProcess {
     child: Option<Child>,
     job: Job,
-    /// The channel to a thread that writes requests: a full pipe would block the reader.
+    /// The channel to a thread that writes requests into the pipe: a full pipe would block the
+    /// reader. `None` until that thread is started.
     requests: Option<Sender<Vec<u8>>>,
-    /// The channel from a thread that reads answers.
+    /// The channel from a thread that reads answers; `None` in place of an invalid answer.
     answers: Receiver<Option<HostAnswer>>,
-    /// The buffer that came with the last answer, guards included.
+    /// The buffer that came with the answer that was last waited for, guards included.
     data: Vec<u8>,
 }
 
-/// An answer, and the buffer that came with it.
+/// An answer of the host, and the buffer that came with it, guards included.
 type HostAnswer = (Response, Vec<u8>);
 
-/// Why the host did not answer.
+/// The reason why the host did not answer.
 #[derive(Debug)]
 pub(crate) enum HostSilence {
-    /// The deadline passed.
+    /// The deadline passed without an answer.
     Late,
-    /// The process is gone; the text says how.
+    /// The process has ended; the text says how.
     Gone(String),
 }
 
 impl HostProcess {
-    /// Starts a process. Nothing is loaded yet.
+    /// Starts a host process. No library is loaded yet.
     ///
     /// # Errors
-    /// Why it cannot be started, in words.
+    /// A text that says why the process cannot be started.
     pub(crate) fn start(command: &HostCommand, _: bool) -> Result<Self, String> {
         let no_pipe = |error: io::Error| format!("no pipe: {error}");
         let (their_requests, mut requests) = io::pipe().map_err(no_pipe)?;
@@ -98,7 +99,8 @@ impl HostProcess {
     }
 
     /// Copies the buffer that came with the last answer into `whole`, guards included. Returns
-    /// `false` if it is not a buffer of `room` bytes, or if `data` exceeds `room`.
+    /// `false` if `whole` is not a buffer of `room` bytes, if another number of bytes came, or if
+    /// `data` exceeds `room`.
     pub(crate) fn copy(&mut self, room: usize, data: usize, whole: &mut [u8]) -> bool {
         const GUARD: usize = GuardedBuffer::GUARD;
         if self.data.len() != whole.len() || data > room || whole.len() != GUARD + room + GUARD {
@@ -108,7 +110,8 @@ impl HostProcess {
         true
     }
 
-    /// Sends a request.
+    /// Sends a request to the host. Before an Open, the job's limits are set. An error means that
+    /// the process has ended or cannot be limited.
     pub(crate) fn send(&mut self, request: &Request) -> Result<(), HostSilence> {
         if let Request::Open(open) = request {
             let limited = self.job.limit(open);
@@ -122,8 +125,8 @@ impl HostProcess {
         }
     }
 
-    /// Waits for the answer to the request `id`. Late answers to earlier requests are
-    /// discarded.
+    /// Waits until `deadline` for the answer to the request `id`. Late answers to earlier requests
+    /// are discarded.
     pub(crate) fn wait(&mut self, id: u32, deadline: Instant) -> Result<Response, HostSilence> {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -146,14 +149,15 @@ impl HostProcess {
         }
     }
 
-    /// Makes the process close the library and end by itself, and waits up to half a second. A
-    /// process that still runs then is ended.
+    /// Makes the process close the library and end by itself, and waits up to half a second for the
+    /// end. A process that still runs then is ended.
     pub(crate) fn close(self) {
         self.close_and_wait();
     }
 
-    /// Makes the process close the library and end by itself, and waits up to half a second. A
-    /// process that still runs then is ended. Returns whether Close came back.
+    /// Makes the process close the library and end by itself, and waits up to half a second for the
+    /// end. A process that still runs then is ended. Returns whether the library's Close came back
+    /// in that time.
     pub(crate) fn close_and_wait(mut self) -> bool {
         let sent = self.send(&Request::Close).is_ok();
         let end = Instant::now() + Duration::from_millis(500);
@@ -161,7 +165,7 @@ impl HostProcess {
         sent && matches!(self.wait(u32::MAX, end), Err(HostSilence::Gone(_)))
     }
 
-    /// Ends the process.
+    /// Ends the process, if it still runs.
     pub(crate) fn end(&mut self) {
         let Some(mut child) = self.child.take() else { return };
         // Fails only where the process has ended.
@@ -169,10 +173,11 @@ impl HostProcess {
         let _ = child.wait();
     }
 
-    /// Tells how a process ended that does not answer any more. A process that still runs after a
-    /// second is ended.
+    /// The text that says how a process ended that no longer answers. A process that still runs
+    /// after a second is ended.
     fn how_it_went(&mut self) -> String {
-        /// The pipe is closed a little before the end of the process is known.
+        /// The longest wait for the end of the process, which is known a little later than the end
+        /// of its pipe.
         const PATIENCE: Duration = Duration::from_millis(1000);
         let start = Instant::now();
         let Some(child) = &mut self.child else { return "is gone".to_string() };
@@ -197,9 +202,9 @@ impl Drop for HostProcess {
     }
 }
 
-/// Starts a host with its ends of the pipes, which this process closes afterwards.
+/// Starts a host process with its ends of the pipes, which this process closes afterwards.
 fn spawn(command: &HostCommand, requests: PipeReader, answers: PipeWriter) -> io::Result<Child> {
-    /// Keeps a host that is started at the same time from inheriting these handles.
+    /// The lock that keeps a host that is started at the same time from inheriting these handles.
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let handles = [requests.as_raw_handle(), answers.as_raw_handle()];
@@ -220,7 +225,7 @@ fn spawn(command: &HostCommand, requests: PipeReader, answers: PipeWriter) -> io
         .spawn()
 }
 
-/// Reads an answer with its buffer; `None` for an invalid one.
+/// Reads an answer and the buffer that follows it; `None` for an invalid answer.
 fn read_answer(from: &mut impl Read) -> io::Result<Option<HostAnswer>> {
     let Some(packet) = read_part(from, LONGEST)? else { return Ok(None) };
     let Some(response) = Response::decode(&packet) else { return Ok(None) };
@@ -228,7 +233,7 @@ fn read_answer(from: &mut impl Read) -> io::Result<Option<HostAnswer>> {
     Ok(data.map(|data| (response, data)))
 }
 
-/// Reads a length and as many bytes; `None` for more than `most`.
+/// Reads a length and this number of bytes; `None` for a length of more than `most`.
 fn read_part(from: &mut impl Read, most: usize) -> io::Result<Option<Vec<u8>>> {
     let mut length = [0; 4];
     from.read_exact(&mut length)?;
@@ -242,7 +247,7 @@ fn read_part(from: &mut impl Read, most: usize) -> io::Result<Option<Vec<u8>>> {
     if bytes.len() == length { Ok(Some(bytes)) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }
 
-/// A job object: its processes end with it.
+/// A job object: the processes in it end with it.
 struct Job(HANDLE);
 
 // SAFETY: a handle is a number that belongs to the process.

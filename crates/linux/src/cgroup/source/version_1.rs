@@ -1,4 +1,5 @@
-//! The files of version 1 for the objects that both versions of control groups have.
+//! The files of version 1 from which the counters are read, for the objects that both versions of
+//! control groups have.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! NUMA Node Memory.
+//! The table of the object NUMA Node Memory.
 
 use crate::table::{Absent, Counter, Object, absent};
 use perfhive_engine::Cost;

@@ -1,4 +1,4 @@
-//! Objects 260.
+//! The table of the object Objects 260.
 
 use crate::table::{Absent, Counter, Object, absent};
 use perfhive_engine::Cost;

@@ -1,4 +1,4 @@
-//! Pressure.
+//! The table of the object Pressure.
 
 use crate::table::{Counter, Object};
 use perfhive_engine::Cost;

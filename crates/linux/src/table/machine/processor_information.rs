@@ -1,4 +1,4 @@
-//! Processor Information.
+//! The table of the object Processor Information.
 
 use crate::table::{Absent, Counter, Object, absent};
 use perfhive_engine::Cost;

@@ -1,4 +1,4 @@
-//! Thermal Zone Information, Energy Meter and Processor Idle State.
+//! The tables of the objects Thermal Zone Information, Energy Meter and Processor Idle State.
 
 pub(crate) use energy::ENERGY;
 pub(crate) use idle::IDLE_STATE;

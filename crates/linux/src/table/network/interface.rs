@@ -1,4 +1,4 @@
-//! Network Interface 510.
+//! The counters of the object Network Interface 510.
 
 use super::{Counter, DetailLevel, T};
 

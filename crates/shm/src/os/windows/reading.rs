@@ -31,8 +31,8 @@ pub(crate) fn system_folder() -> Option<PathBuf> {
     Some(Path::new(&data).join("perfhive").join("counters"))
 }
 
-/// The folder that changes when a user's folder appears or vanishes. Checked before samples, which
-/// must not allocate.
+/// The folder that changes when a user's folder appears or vanishes. It is checked before samples,
+/// which must not allocate.
 pub(crate) fn users_root() -> Option<&'static Path> {
     static ROOT: OnceLock<Option<PathBuf>> = OnceLock::new();
     ROOT.get_or_init(local_data).as_deref()
@@ -58,8 +58,8 @@ pub(crate) fn changed(path: &Path) -> Option<SystemTime> {
     SystemTime::UNIX_EPOCH.checked_add(since)
 }
 
-/// The folders of users: only this user's, since others' are closed. It is listed even if it does
-/// not exist.
+/// The folders of users: only this user's, since others' are closed. The folder is listed even if
+/// it does not exist.
 pub(crate) fn users_folders() -> BTreeMap<PathBuf, User> {
     own_folder().ok().zip(User::this()).into_iter().collect()
 }
@@ -101,7 +101,7 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    /// Opens a path of any kind, and maps what is a plain file; one on another machine is an error.
+    /// Opens a path of any kind, and maps a plain file. A file on another machine is an error.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let file = open(path)?;
         let meta = file.metadata()?;

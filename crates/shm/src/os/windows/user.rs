@@ -15,7 +15,7 @@ use windows_sys::Win32::Security::{
 };
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, OpenProcessToken};
 
-/// Length of the longest identifier (`SECURITY_MAX_SID_SIZE`).
+/// The length in bytes of the longest identifier (`SECURITY_MAX_SID_SIZE`).
 const LONGEST: usize = 68;
 
 /// A user, or a group that owns files: a security identifier.
@@ -67,8 +67,8 @@ impl User {
         Some(Self(bytes.into()))
     }
 
-    /// The user that this process acts for, and the owner of what it creates: for an administrator
-    /// that may be the group of all administrators.
+    /// The user for whom this process acts, and the owner of files that it creates. For an
+    /// administrator the owner may be the group of all administrators.
     fn here() -> &'static [Self] {
         static HERE: OnceLock<Vec<User>> = OnceLock::new();
         HERE.get_or_init(|| {
@@ -111,7 +111,7 @@ impl User {
         }
     }
 
-    /// Whether this is the user that this process acts for, or the owner of files that it creates.
+    /// Whether this is the user for whom this process acts, or the owner of files that it creates.
     pub(crate) fn is_here(&self) -> bool {
         Self::here().contains(self)
     }
@@ -123,7 +123,7 @@ impl User {
         known.iter().any(|known| unsafe { IsWellKnownSid(sid, *known) } != 0)
     }
 
-    /// The rank of this user's files where several claim the same category: 0 for administrators
+    /// The rank of this user's files if several users claim the same category: 0 for administrators
     /// and the system, 1 for this process's user, 2 for others.
     pub(crate) fn rank(&self) -> u8 {
         match self.looks_after_the_machine() {
@@ -149,7 +149,7 @@ impl User {
 }
 
 impl fmt::Display for User {
-    /// The text form: `S-1-5-21-...`.
+    /// Writes the identifier as text: `S-1-5-21-...`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(([revision, _, authority @ ..], rest)) = self.0.split_first_chunk::<8>() else {
             return f.write_str("unknown");
