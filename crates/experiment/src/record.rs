@@ -58,13 +58,15 @@ impl EventRecord {
     }
 }
 
-/// The parts of a record beside its readings and the time of its completion.
+/// The parts of a record beside its readings.
 #[derive(Clone, Debug)]
 pub(crate) struct RecordHead {
     pub(crate) event: PerfEvent,
     pub(crate) taken: u64,
     pub(crate) sample: Duration,
     pub(crate) sampled: u64,
+    /// The time at which the record was complete; 0 until then.
+    pub(crate) done: u64,
 }
 
 /// The records of a binding that are delivered together.
@@ -114,14 +116,14 @@ impl<'a> RecordBatch<'a> {
     pub fn records(&self) -> impl Iterator<Item = EventRecord> + use<'a> {
         let width = self.columns.len();
         let half = self.half;
-        half.heads.iter().zip(&half.done).enumerate().map(move |(number, (head, done))| {
+        half.heads.iter().enumerate().map(move |(number, head)| {
             let readings = half.readings.get(number * width..(number + 1) * width);
             EventRecord {
                 event: head.event.clone(),
                 taken: head.taken,
                 sample: head.sample,
                 sampled: head.sampled,
-                done: *done,
+                done: head.done,
                 readings: readings.unwrap_or_default().to_vec(),
             }
         })
@@ -132,17 +134,12 @@ impl<'a> RecordBatch<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Half {
     heads: Vec<RecordHead>,
-    done: Vec<u64>,
     readings: Vec<RecordedReading>,
 }
 
 impl Half {
     fn with_capacity(records: usize, width: usize) -> Self {
-        Self {
-            heads: Vec::with_capacity(records),
-            done: Vec::with_capacity(records),
-            readings: Vec::with_capacity(records * width),
-        }
+        Self { heads: Vec::with_capacity(records), readings: Vec::with_capacity(records * width) }
     }
 
     /// A copy of the records for which `choice` is `true`; `width` is the number of sensors.
@@ -151,7 +148,6 @@ impl Half {
         for (number, head) in self.heads.iter().enumerate() {
             if choice.get(number) == Some(&true) {
                 chosen.heads.push(head.clone());
-                chosen.done.extend(self.done.get(number));
                 let readings = self.readings.get(number * width..(number + 1) * width);
                 chosen.readings.extend_from_slice(readings.unwrap_or_default());
             }
@@ -162,7 +158,6 @@ impl Half {
     /// Removes all records; the memory stays allocated.
     pub(crate) fn clear(&mut self) {
         self.heads.clear();
-        self.done.clear();
         self.readings.clear();
     }
 }
@@ -178,14 +173,14 @@ pub(crate) struct RecordStore {
 }
 
 /// The result of keeping a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Kept {
     /// The record is kept.
     Stored,
     /// The record is kept, and the half is now half full: it is time to deliver.
     HalfFull,
-    /// There was no room.
-    Lost,
+    /// There was no room for the record of this event.
+    Lost(PerfEvent),
 }
 
 impl RecordStore {
@@ -196,12 +191,12 @@ impl RecordStore {
 
     /// Keeps a record without allocating. Returns the result, and the time at which the record was
     /// complete, which is read last.
-    pub(crate) fn keep(&self, head: &RecordHead, readings: &Readings) -> (Kept, u64) {
+    pub(crate) fn keep(&self, head: RecordHead, readings: &Readings) -> (Kept, u64) {
         let mut filling = locked(&self.filling);
         let (half, lost) = &mut *filling;
         if half.heads.len() >= self.capacity {
             *lost += 1;
-            return (Kept::Lost, crate::clock::now());
+            return (Kept::Lost(head.event), crate::clock::now());
         }
         let begin = half.readings.len();
         half.readings.resize(begin + self.width, RecordedReading::default());
@@ -214,10 +209,10 @@ impl RecordStore {
                 *place = RecordedReading { value, raw: reading.raw };
             }
         }
-        half.heads.push(head.clone());
-        let done = crate::clock::now();
-        half.done.push(done);
+        half.heads.push(head);
         let is_half = half.heads.len() == self.capacity / 2;
+        let done = crate::clock::now();
+        half.heads.last_mut().into_iter().for_each(|head| head.done = done);
         (if is_half { Kept::HalfFull } else { Kept::Stored }, done)
     }
 

@@ -137,6 +137,8 @@ struct Bound {
     filtered: AtomicU64,
     filtered_late: AtomicU64,
     filter: Mutex<Option<BoundFilter>>,
+    /// Whether there is a filter: without one, an event takes no lock for it.
+    has_filter: AtomicBool,
     /// The number of times that the filter was changed.
     filters: AtomicU64,
     stopped: AtomicBool,
@@ -356,6 +358,7 @@ impl ExperimentHandle {
             busy: AtomicU64::new(0),
             filtered: AtomicU64::new(0),
             filtered_late: AtomicU64::new(0),
+            has_filter: AtomicBool::new(filter.is_some()),
             filter: Mutex::new(filter),
             filters: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
@@ -456,6 +459,7 @@ impl ExperimentHandle {
         }
         let count = new.len();
         for (bound, filter) in new {
+            bound.has_filter.store(filter.is_some(), Ordering::Relaxed);
             *locked(&bound.filter) = filter;
             bound.filters.fetch_add(1, Ordering::Relaxed);
         }
@@ -496,7 +500,6 @@ impl Bound {
         mut context: MeasurementContext,
         shared: &Shared,
     ) -> Result<(), String> {
-        let mut readings = Readings::new();
         // The number of events that earlier event sources of the binding missed, the time of their
         // last event, and that of the last event.
         let (mut missed, mut told, mut last) = (0, 0, 0);
@@ -529,7 +532,11 @@ impl Bound {
                 continue;
             }
             // The filter is not locked while the event is measured: the delivery uses it, too.
-            let wanted = locked(&self.filter).as_mut().map(|filter| filter.wants(&event));
+            let has_filter = self.has_filter.load(Ordering::Relaxed);
+            let wanted = match has_filter {
+                true => locked(&self.filter).as_mut().map(|filter| filter.wants(&event)),
+                false => None,
+            };
             if let Some(wanted @ (Choice::NotNow | Choice::Never)) = wanted {
                 self.filtered.fetch_add(1, Ordering::Relaxed);
                 // Events that are never recorded leave no gap: the other halves of their sections
@@ -551,27 +558,27 @@ impl Bound {
                 }
             }
             let sampled = clock::now();
-            is_ready = is_ready && context.decode(&mut readings).is_ok();
-            if !is_ready {
-                readings = Readings::new();
-            }
-            let wants = |filter: &mut BoundFilter| filter.wants_readings(&event, &readings);
-            if !locked(&self.filter).as_mut().is_none_or(wants) {
+            let none = Readings::new();
+            let decoded = if is_ready { context.decode_in_place().ok() } else { None };
+            let readings = decoded.unwrap_or(&none);
+            let wants = |filter: &mut BoundFilter| filter.wants_readings(&event, readings);
+            if has_filter && !locked(&self.filter).as_mut().is_none_or(wants) {
                 self.filtered.fetch_add(1, Ordering::Relaxed);
                 gaps.leave_out(&event);
                 continue;
             }
             event.gap = gaps.of(&event) + self.filters.load(Ordering::Relaxed);
-            let head = RecordHead { event, taken, sample, sampled };
-            let (kept, done) = self.store.keep(&head, &readings);
-            if kept == Kept::Lost {
-                gaps.leave_out(&head.event);
-            }
+            let head = RecordHead { event, taken, sample, sampled, done: 0 };
+            let (kept, done) = self.store.keep(head, readings);
             self.events.fetch_add(1, Ordering::Relaxed);
             self.busy.fetch_add(done.saturating_sub(taken), Ordering::Relaxed);
-            if kept == Kept::HalfFull {
-                locked(&shared.wanted).now = true;
-                shared.woken.notify_one();
+            match kept {
+                Kept::Stored => {}
+                Kept::HalfFull => {
+                    locked(&shared.wanted).now = true;
+                    shared.woken.notify_one();
+                }
+                Kept::Lost(event) => gaps.leave_out(&event),
             }
         }
     }

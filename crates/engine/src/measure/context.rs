@@ -141,7 +141,6 @@ pub struct MeasurementContext {
     patience: Option<Duration>,
     record: SampleRecord,
     values: Readings,
-    spare: Vec<SensorReading>,
 }
 
 impl MeasurementContext {
@@ -222,7 +221,6 @@ impl MeasurementContext {
             patience,
             record,
             values: Readings::new(),
-            spare: Vec::new(),
         };
         context.gather(|part, out| part.probe.baseline(out));
         context
@@ -234,17 +232,15 @@ impl MeasurementContext {
         let readings = &mut self.values.list;
         readings.clear();
         for part in &mut self.parts {
-            self.spare.clear();
             part.anomalies.clear();
-            read(part, &mut self.spare);
-            self.record.anomalies.append(&mut part.anomalies);
             let mut at = readings.len();
-            readings.extend(self.spare.drain(..).map(|mut reading| {
+            read(part, readings);
+            self.record.anomalies.append(&mut part.anomalies);
+            for reading in readings.iter_mut().skip(at) {
                 if let Some(asked) = part.asked.get(reading.asked) {
                     reading.asked = *asked;
                 }
-                reading
-            }));
+            }
             // The readings of one data source are in order already. Those of the next data source
             // are moved between them, into the order in which the sensors were asked for.
             while let Some(asked) = readings.get(at).map(|reading| reading.asked) {
@@ -347,13 +343,23 @@ impl MeasurementContext {
     /// # Errors
     /// [`MeasureError::State`].
     pub fn decode(&mut self, readings: &mut Readings) -> Result<&SampleRecord, MeasureError> {
+        let values = self.decode_in_place()?;
+        readings.list.clone_from(&values.list);
+        Ok(&self.record)
+    }
+
+    /// Makes values of the sample and returns them, without a copy for the caller. Until the next
+    /// cycle [`values`](Self::values) returns them, too.
+    ///
+    /// # Errors
+    /// [`MeasureError::State`].
+    pub fn decode_in_place(&mut self) -> Result<&Readings, MeasureError> {
         let stage = self.enter(Operation::Decode, &[State::Sampled], State::Decoding)?;
         self.gather(|part, out| {
             part.probe.decode(part.failed.as_ref(), &mut part.anomalies, out);
         });
-        readings.list.clone_from(&self.values.list);
         stage.leads_to(State::Initialized);
-        Ok(&self.record)
+        Ok(&self.values)
     }
 
     /// Measures a section of code: takes a sample, calls `work`, takes a second sample, and puts

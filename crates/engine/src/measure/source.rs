@@ -129,7 +129,7 @@ pub trait ProbeContext: Send {
         anomalies: &mut Vec<Anomaly>,
     ) -> Result<(), MeasureError>;
 
-    /// Adds the readings of the last sample to `out`, in the order of the selection;
+    /// Adds the readings of the last sample to `out`, which may have those of other data sources, in the order of the selection;
     /// [`SensorReading::asked`] is the index in the selection. If the sample failed, `failed` is
     /// the reason. `anomalies` is an empty list for what decoding finds.
     fn decode(
