@@ -91,6 +91,7 @@ pub(super) fn run(global: &Global, args: &Ps) -> Outcome {
             if number > 0 {
                 text.push('\n');
             }
+            output.push_moment(&mut text, is_live, session.faults.time());
             let layout = Layout { titles: true, ..output.layout_of_labels() };
             list.end_with_idle();
             let detail = output.detail(Detail::Brief);

@@ -124,6 +124,7 @@ impl Script {
             role: InstanceRole::Single,
             text: None,
             value: number.map(CookedValue::Float).ok_or(NoValue::NeedsTwoSamples),
+            weight: 1.0,
         }
     }
 
