@@ -469,9 +469,9 @@ impl Past {
     /// The statistics of a line in a window; `None` where the line has no value in it.
     #[must_use]
     pub fn summary(&self, line: &Line, window: Window) -> Option<Summary> {
-        let values = self
-            .places(window)
-            .filter_map(|place| line.values.get(place).copied().zip(line.weights.get(place).copied()));
+        let values = self.places(window).filter_map(|place| {
+            line.values.get(place).copied().zip(line.weights.get(place).copied())
+        });
         let mut summary: Option<Summary> = None;
         let (mut sum, mut weighted, mut weights) = (0.0, 0.0, 0.0);
         for (value, weight) in values.filter(|(value, _)| !value.is_nan()) {

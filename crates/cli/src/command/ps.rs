@@ -85,6 +85,7 @@ pub(super) fn run(global: &Global, args: &Ps) -> Outcome {
         };
         let object = processes.of(&newer, global)?;
         let mut list = List::new(global, &processes, object.view(), before, &chosen, &filter)?;
+        list.processes.truncate(args.top.unwrap_or(usize::MAX));
         is_empty = list.processes.is_empty() && !filter.is_all();
         let mut text = String::new();
         if output.is_table() {
@@ -143,7 +144,7 @@ struct Filter {
 impl Filter {
     fn of(args: &Ps) -> Self {
         let names = args.names.iter().map(|name| NamePattern::with_wildcards(name)).collect();
-        Self { names, pids: args.pid.clone(), no_idle: args.no_idle }
+        Self { names, pids: args.pid.clone(), no_idle: args.no_idle || args.top.is_some() }
     }
 
     fn is_all(&self) -> bool {

@@ -599,3 +599,29 @@ fn samples_that_lack_the_object_of_a_chart_have_their_own_time() {
     let text = std::fs::read_to_string(&chart).unwrap();
     assert!(text.contains("UTC") && !text.contains("1601"), "{text}");
 }
+
+#[test]
+fn each_of_several_files_is_told_of() {
+    let folder = Folder::new();
+    let text = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Available Bytes\",\"\\\\A\\System\\Processes\"\r\n\
+                \"11/24/2026 10:00:01.000\",\"7\",\"8\"\r\n";
+    let logs = ["a.csv", "b.csv"].map(|name| folder.file(name, text));
+    let rows = perfhive(["info", &logs[0], &logs[1], "--json"]).json();
+    assert_eq!(rows.len(), 2);
+    assert_eq!(rows[1]["source"], format!("file:{}", logs[1]));
+    let out = perfhive(["info", &logs[0], &logs[1]]).ok();
+    assert_eq!((out.matches("machine   A").count(), out.matches("\n\n").count()), (2, 1), "{out}");
+    // One that is no recording spoils nothing of the others.
+    let run = perfhive(["info", &folder.file("c.csv", "x"), &logs[0]]);
+    assert!(run.out.contains("machine   A"), "{}", run.out);
+    assert!(run.fails(3).contains("c.csv"));
+    // What dump cannot take apart, it names the commands for.
+    let said = perfhive(["dump", &logs[0]]).fails(2);
+    assert!(said.contains("perfhive info") && said.contains("perfhive enum -s file:"), "{said}");
+    // Several paths, each behind an option.
+    let out = folder.path().join("out.csv").display().to_string();
+    let paths = [r"\Memory\Available Bytes", r"\System\Processes"];
+    perfhive(["convert", &logs[0], "-o", &out, "-p", paths[0], "--path", paths[1]]).ok();
+    let text = std::fs::read_to_string(&out).unwrap();
+    assert!(paths.iter().all(|path| text.contains(path)), "{text}");
+}

@@ -107,7 +107,9 @@ impl SampledCounter {
 
     /// The weight of the [`value`](Self::value) in a mean.
     pub(super) fn weight(&self, older: Option<&Self>) -> f64 {
-        let (Ok(formula), Ok(newer), Some(older)) = (self.formula, &self.raw, older) else { return 1.0 };
+        let (Ok(formula), Ok(newer), Some(older)) = (self.formula, &self.raw, older) else {
+            return 1.0;
+        };
         let options = CookOptions::default().with_same_instance(older.sure && self.sure);
         weight(formula, options, older.raw.as_ref().ok(), newer)
     }
