@@ -6,9 +6,11 @@
 
 mod csv;
 mod samples;
+mod window;
 
 pub use csv::csv;
 pub use samples::{MOST_SAMPLE_BYTES, Samples};
+pub use window::Window;
 
 use crate::sample::{Sample, Value, What};
 use perfhive_engine::Identity;
@@ -54,15 +56,6 @@ pub struct Line {
     is_there: bool,
     /// Whether the newest sample has no reading of the line's instance.
     is_gone: bool,
-}
-
-/// A span of time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Window {
-    /// The beginning of the span.
-    pub from: FileTime,
-    /// The end of the span; later than the beginning.
-    pub to: FileTime,
 }
 
 /// A point of a line, or a gap in it.
@@ -591,26 +584,6 @@ impl Line {
         let after = self.reasons.partition_point(|(from, _)| *from <= number);
         let known = after.checked_sub(1).and_then(|place| self.reasons.get(place));
         known.map_or_else(|| "not seen yet".into(), |(_, why)| Arc::clone(why))
-    }
-}
-
-impl Window {
-    /// The length of the span in steps of 100 ns, at least 1.
-    #[must_use]
-    pub fn width(self) -> i64 {
-        self.to.0.saturating_sub(self.from.0).max(1)
-    }
-
-    /// The length of the span in seconds.
-    #[must_use]
-    pub fn seconds(self) -> f64 {
-        self.width() as f64 / FileTime::PER_SECOND as f64
-    }
-
-    /// The time at a part of the span: 0 is its beginning, 1 its end.
-    #[must_use]
-    pub fn at(self, part: f64) -> FileTime {
-        FileTime(self.from.0.saturating_add((self.width() as f64 * part).round() as i64))
     }
 }
 
