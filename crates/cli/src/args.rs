@@ -17,7 +17,7 @@ pub(crate) use experiment::{
 };
 pub(crate) use providing::{Check, Providers, Register, RegistrationPlace, Unregister};
 pub(crate) use recordings::{Capture, Convert, Diff, FileSpan, Info, Record, Report};
-pub(crate) use windows_tools::{Relog, ToolForm, Typeperf};
+pub(crate) use windows_tools::{Relog, ToolForm, Typeperf, as_typed};
 
 use clap::parser::ValueSource;
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches as _, Parser, Subcommand, ValueEnum};
@@ -135,10 +135,10 @@ pub(crate) struct Global {
     )]
     pub(crate) color: When,
 
-    /// Deadline for providers
+    /// How long the answer of a provider of counters is waited for
     ///
     /// In seconds, or with a unit: 0.5, 500ms, 2s. Counters of a provider that takes longer
-    /// are missing. No request to the source takes longer. The default on Windows is 10 seconds,
+    /// are missing, and a warning names it. No sample takes longer. The default on Windows is 10 seconds,
     /// and up to 20 more to find out which provider hangs; elsewhere it is two seconds, or twice
     /// as long as the provider took lately.
     #[arg(long, global = true, value_name = "SECONDS", value_parser = value::interval)]
@@ -468,6 +468,10 @@ pub(crate) struct Ps {
     /// Column to sort by, in descending order with a minus sign before it
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     pub(crate) sort: Option<String>,
+
+    /// The N processes with the most processor time, or the first N of another order
+    #[arg(long, value_name = "N", value_parser = value::top)]
+    pub(crate) top: Option<usize>,
 
     /// Time between the two samples that rates and percentages take, and between lists
     #[arg(long, short, value_name = "SECONDS", default_value = "1", value_parser = value::interval)]

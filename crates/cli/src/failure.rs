@@ -1,5 +1,6 @@
 //! The end of a run: an exit code, and one line for each error.
 
+use crate::args::as_typed;
 use crate::text::escape::{Escaped, shell_word};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use perfhive::measure::MeasureError;
@@ -235,7 +236,8 @@ pub(crate) fn of_arguments(error: &clap::Error) -> ExitCode {
                 let message = "this command takes one sample; perfhive watch -n N takes N samples; see perfhive --help";
                 return say(message, Exit::Usage).into();
             }
-            say(&one_line(&error.render().to_string()), Exit::Usage).into()
+            let message = one_line(&error.render().to_string());
+            say(&as_typed(&message, std::env::args_os()), Exit::Usage).into()
         }
     }
 }

@@ -3,9 +3,11 @@
 use crate::args::{Format, Global, When};
 use crate::failure::Failure;
 use crate::text::records::{Records, Shape};
-use crate::text::style::Palette;
+use crate::text::style::{Palette, Style};
 use crate::text::table::Layout;
+use crate::text::time::local;
 use crate::unfinished::write_whole;
+use perfhive::CalendarTime;
 use perfhive_view::{Detail, KEYS, LOCAL_KEYS, Row};
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -154,6 +156,18 @@ impl Output {
     pub(crate) fn layout_of_labels(&self) -> Layout {
         let width = self.size().map_or(UNLIMITED, |(columns, _)| columns);
         Layout { width, ..self.layout(false) }
+    }
+
+    /// Adds a heading with the time of the samples of a recording, which a table of one moment shows. Rows for programs
+    /// have the time as a field; what is live is of now.
+    pub(crate) fn push_moment(&self, out: &mut String, live: bool, time: Option<CalendarTime>) {
+        let Some(time) = time.and_then(|time| local(time, None)) else { return };
+        if live || !self.is_table() {
+            return;
+        }
+        self.palette.push(out, Style::Heading, &time);
+        self.palette.push(out, Style::Faint, "  --begin and --end choose another time");
+        out.push_str("\n\n");
     }
 
     /// The keys of rows of readings: English names, indexes and so on, and the names in the chosen language.

@@ -2,7 +2,7 @@
 
 use crate::absent;
 use crate::args::Global;
-use crate::failure::Failure;
+use crate::failure::{Failure, warn};
 use crate::paths::{
     add_paths, damaged_object, explain_syntax, fail_if_all_absent, missing_instances,
 };
@@ -12,7 +12,10 @@ use perfhive::measure::{
     DataSources, MeasureError, SelectedSensor, Sensor, SensorName, SensorSlot, SharedCounters,
     counters_of, name_of,
 };
-use perfhive::{Ask, CounterPath, Identity, NoValue, Source as _, SourceAddress, TitleIndex};
+use perfhive::{
+    Ask, CounterPath, Identity, InstancePattern, NoValue, OrderNumber, Source as _, SourceAddress,
+    TitleIndex,
+};
 use perfhive_view::{Names, typed_path};
 
 /// An open data source.
@@ -134,13 +137,32 @@ fn typed(text: &str, own: &str) -> Option<String> {
     (!is_sensor).then(|| typed_path(text).into_owned())
 }
 
+/// The path of all instances that have the name of a path, if it chooses none of them.
+fn every_instance(path: &CounterPath) -> Option<CounterPath> {
+    let instance = path.instance.as_ref()?;
+    let is_open = instance.order == OrderNumber::Default && !instance.is_wild();
+    let all = InstancePattern { order: OrderNumber::All, ..instance.clone() };
+    is_open.then(|| CounterPath { instance: Some(all), ..path.clone() })
+}
+
 /// The sensors for a path: one for each instance that it matches now, or one for all of them.
 fn of_path(path: &str, own: &str, global: &Global) -> Result<Vec<SensorName>, Failure> {
     let mut query = Session::open(&Global { quiet: true, ..global.clone() })?.query()?;
-    fail_if_all_absent(add_paths(&mut query, global, &[path.to_string()])?)?;
+    let added = fail_if_all_absent(add_paths(&mut query, global, &[path.to_string()])?)?;
+    let asked = added.iter().flatten().find_map(|id| query.path(*id)).cloned();
+    let all = asked.as_ref().and_then(|asked| query.add(&every_instance(asked)?.to_string()).ok());
     query.collect()?;
+    if let (Some(asked), Some(all)) = (&asked, all)
+        && let count @ 2.. = query.readings_of(all).filter(|one| one.identity.is_some()).count()
+        && !global.quiet
+    {
+        warn(&format!(
+            "{asked}: {count} instances have this name, and the first is read; #1 behind the name chooses the \
+             second, and pid:NUMBER in its place a process"
+        ));
+    }
     let mut names: Vec<SensorName> = Vec::new();
-    for reading in query.readings() {
+    for reading in query.readings().iter().filter(|reading| Some(reading.path) != all) {
         if matches!(reading.value, Err(NoValue::NoSuchInstance)) {
             return Err(Failure::Missing(missing_instances(&query).join("; ")));
         }

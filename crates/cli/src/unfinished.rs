@@ -65,6 +65,8 @@ impl Unfinished {
             Err(_) if path.is_symlink() => return Ok(output),
             Err(_) => {}
         }
+        #[cfg(target_os = "linux")]
+        remove_abandoned(&output.target);
         let mut beside = output.target.clone().into_os_string();
         beside.push(format!(".{}.new", std::process::id()));
         output.beside = PathBuf::from(beside);
@@ -113,6 +115,22 @@ impl Drop for Unfinished {
             remove(&begun.remove(place));
         }
     }
+}
+
+/// Removes what a run of the same output left that was killed (`kill -9`): `NAME.PID.new` without such a process.
+#[cfg(target_os = "linux")]
+fn remove_abandoned(target: &Path) {
+    let (Some(folder), Some(name)) = (target.parent(), target.file_name()) else { return };
+    let name = name.to_string_lossy();
+    let is_abandoned = |file: &str| {
+        let process = file.strip_prefix(&*name).and_then(|rest| rest.strip_prefix('.'));
+        let process = process.and_then(|rest| rest.strip_suffix(".new")?.parse::<u32>().ok());
+        process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists())
+    };
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let abandoned = entries.filter(|file| file.file_name().to_str().is_some_and(is_abandoned));
+    abandoned.for_each(|file| remove(&file.path()));
 }
 
 /// Writes a file as a whole; a file that exists is replaced.

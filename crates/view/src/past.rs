@@ -6,9 +6,11 @@
 
 mod csv;
 mod samples;
+mod window;
 
 pub use csv::csv;
 pub use samples::{MOST_SAMPLE_BYTES, Samples};
+pub use window::Window;
 
 use crate::sample::{Sample, Value, What};
 use perfhive_engine::Identity;
@@ -17,9 +19,9 @@ use perfhive_format::FileTime;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// The bytes that the values of a [`Past`] take at most: at one sample a second a day of 24 counters, or two
-/// hours of 256.
-pub const MOST_BYTES: usize = 16 << 20;
+/// The bytes that the values of a [`Past`] and their weights take at most: at one sample a second a day of 24 counters,
+/// or two hours of 256.
+pub const MOST_BYTES: usize = 24 << 20;
 /// The lines that a [`Past`] has at most: two for each event of an experiment, and 256 others. Further instances are
 /// counted, but not kept.
 pub const MOST_LINES: usize = 2 * MOST_EVENT_NAMES + 256;
@@ -42,6 +44,8 @@ pub struct Line {
     identity: Option<Identity>,
     /// The line's value in each sample; NaN where a sample has none.
     values: VecDeque<f64>,
+    /// The weight of each value in a mean; seven digits of it are enough.
+    weights: VecDeque<f32>,
     /// Why values are missing, each with the number of the first sample for which the reason holds.
     reasons: VecDeque<(u64, Arc<str>)>,
     /// The later names of the instance, each with the number of the first sample that has it.
@@ -52,15 +56,6 @@ pub struct Line {
     is_there: bool,
     /// Whether the newest sample has no reading of the line's instance.
     is_gone: bool,
-}
-
-/// A span of time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Window {
-    /// The beginning of the span.
-    pub from: FileTime,
-    /// The end of the span; later than the beginning.
-    pub to: FileTime,
 }
 
 /// A point of a line, or a gap in it.
@@ -78,7 +73,8 @@ pub struct Point {
 pub struct Summary {
     /// The newest value.
     pub last: f64,
-    /// The mean of the values.
+    /// The mean of the values by the counter's type, as a report gives it: of rates, over time; of averages, over
+    /// operations.
     pub average: f64,
     /// The smallest value.
     pub minimum: f64,
@@ -155,7 +151,7 @@ impl Past {
         let length = self.times.len();
         for line in &mut self.lines {
             if line.values.len() < length {
-                line.values.push_back(f64::NAN);
+                line.push(f64::NAN, 0.0);
                 line.note_reason(number, "gone");
                 line.is_gone = true;
             }
@@ -197,9 +193,9 @@ impl Past {
         line.is_there = value.value.is_ok();
         line.is_gone = false;
         match (value.number(), &value.value) {
-            (Some(value), _) => line.values.push_back(value),
+            (Some(number), _) => line.push(number, value.weight),
             (None, why) => {
-                line.values.push_back(f64::NAN);
+                line.push(f64::NAN, 0.0);
                 match why {
                     Err(why) => line.note_reason(number, &why.to_string()),
                     Ok(_) => line.note_reason(number, "not a finite number"),
@@ -220,7 +216,7 @@ impl Past {
         for line in self.lines.iter_mut().filter(is_of_path) {
             any = true;
             if line.values.len() < length {
-                line.values.push_back(f64::NAN);
+                line.push(f64::NAN, 0.0);
                 line.note_reason(number, why);
                 line.is_gone = true;
             }
@@ -257,15 +253,15 @@ impl Past {
                 place
             }
             None if self.lines.len() < MOST_LINES => {
-                let mut values = VecDeque::new();
-                values.resize(self.times.len().saturating_sub(1), f64::NAN);
+                let missed = self.times.len().saturating_sub(1);
                 self.lines.push(Line {
                     path: Arc::clone(&value.path),
                     what: Arc::clone(&value.what),
                     instance: name,
                     number: self.next_line,
                     identity: None,
-                    values,
+                    values: std::iter::repeat_n(f64::NAN, missed).collect(),
+                    weights: std::iter::repeat_n(0.0, missed).collect(),
                     reasons: VecDeque::new(),
                     names: VecDeque::new(),
                     breaks: VecDeque::new(),
@@ -284,12 +280,13 @@ impl Past {
     /// Drops the oldest samples until the rest fits into the bytes, and lines without any value where there
     /// are [`MOST_LINES`].
     fn shrink(&mut self) {
-        let most = (self.most_bytes / 8 / (self.lines.len() + 1)).clamp(600, MOST_SAMPLES);
+        let most = (self.most_bytes / 12 / (self.lines.len() + 1)).clamp(600, MOST_SAMPLES);
         while self.times.len() > most {
             self.times.pop_front();
             self.first += 1;
             for line in &mut self.lines {
                 line.values.pop_front();
+                line.weights.pop_front();
             }
         }
         let first = self.first;
@@ -334,6 +331,7 @@ impl Past {
         self.times.truncate(kept);
         for line in &mut self.lines {
             line.values.truncate(kept);
+            line.weights.truncate(kept);
             while line.reasons.back().is_some_and(|(number, _)| *number >= end) {
                 line.reasons.pop_back();
             }
@@ -356,6 +354,7 @@ impl Past {
         self.times.clear();
         for line in &mut self.lines {
             line.values.clear();
+            line.weights.clear();
             line.reasons.clear();
             line.breaks.clear();
         }
@@ -463,10 +462,13 @@ impl Past {
     /// The statistics of a line in a window; `None` where the line has no value in it.
     #[must_use]
     pub fn summary(&self, line: &Line, window: Window) -> Option<Summary> {
-        let values = self.places(window).filter_map(|place| line.values.get(place).copied());
+        let values = self.places(window).filter_map(|place| {
+            line.values.get(place).copied().zip(line.weights.get(place).copied())
+        });
         let mut summary: Option<Summary> = None;
-        let mut sum = 0.0;
-        for value in values.filter(|value| !value.is_nan()) {
+        let (mut sum, mut weighted, mut weights) = (0.0, 0.0, 0.0);
+        for (value, weight) in values.filter(|(value, _)| !value.is_nan()) {
+            let weight = f64::from(weight);
             let known = summary.get_or_insert(Summary {
                 last: value,
                 average: 0.0,
@@ -479,9 +481,13 @@ impl Past {
             known.maximum = known.maximum.max(value);
             known.count += 1;
             sum += value;
+            weighted += value * weight;
+            weights += weight;
         }
         let mut summary = summary?;
-        summary.average = sum / summary.count as f64;
+        let mean = weighted / weights;
+        // Where all weights are 0, it is the plain mean.
+        summary.average = if mean.is_finite() { mean } else { sum / summary.count as f64 };
         Some(summary)
     }
 
@@ -557,6 +563,11 @@ impl Line {
         self.values.back().copied().filter(|value| !value.is_nan())
     }
 
+    fn push(&mut self, value: f64, weight: f64) {
+        self.values.push_back(value);
+        self.weights.push_back(weight as f32);
+    }
+
     /// Notes why the value of the sample with this number is missing, unless the last note says the same.
     /// Values between two missing ones need no note: a reason is looked up only where a value is missing.
     fn note_reason(&mut self, number: u64, why: &str) {
@@ -573,26 +584,6 @@ impl Line {
         let after = self.reasons.partition_point(|(from, _)| *from <= number);
         let known = after.checked_sub(1).and_then(|place| self.reasons.get(place));
         known.map_or_else(|| "not seen yet".into(), |(_, why)| Arc::clone(why))
-    }
-}
-
-impl Window {
-    /// The length of the span in steps of 100 ns, at least 1.
-    #[must_use]
-    pub fn width(self) -> i64 {
-        self.to.0.saturating_sub(self.from.0).max(1)
-    }
-
-    /// The length of the span in seconds.
-    #[must_use]
-    pub fn seconds(self) -> f64 {
-        self.width() as f64 / FileTime::PER_SECOND as f64
-    }
-
-    /// The time at a part of the span: 0 is its beginning, 1 its end.
-    #[must_use]
-    pub fn at(self, part: f64) -> FileTime {
-        FileTime(self.from.0.saturating_add((self.width() as f64 * part).round() as i64))
     }
 }
 

@@ -47,6 +47,8 @@ pub struct Value {
     pub text: Option<String>,
     /// The value, or the reason why there is none.
     pub value: Result<CookedValue, NoValue>,
+    /// The weight of the value in a mean over several samples, as of the [`Reading`].
+    pub weight: f64,
 }
 
 /// The readings of one collection.
@@ -134,6 +136,7 @@ impl Sampler {
                 process: reading.process_id(),
                 text: reading.text.clone(),
                 value: reading.value.clone(),
+                weight: reading.weight,
             });
         }
         Sample { time, values }

@@ -71,7 +71,7 @@ pub(crate) struct ExperimentSource {
     /// The process ID of the program, or of the perfhive that runs the experiment
     pub(crate) pid: u32,
 
-    /// The event source, as list names it; all without
+    /// The event source by its name in `perfhive experiment list`, such as interval; without it all
     #[arg(value_name = "SOURCE")]
     pub(crate) event_source: Option<String>,
 }
@@ -85,7 +85,7 @@ pub(crate) struct ExperimentLimit {
     #[arg(value_name = "EVENTS", value_parser = limit)]
     pub(crate) limit: Limit,
 
-    /// The event source, as list names it; all without
+    /// The event source by its name in `perfhive experiment list`, such as interval; without it all
     #[arg(value_name = "SOURCE")]
     pub(crate) event_source: Option<String>,
 
@@ -127,7 +127,8 @@ pub(crate) struct ExperimentRun {
     /// unmodified program comes to a function of it, `uretprobe FUNCTION` when it leaves it (`PATH:FUNCTION` of a library), and
     /// `usdt PROVIDER:NAME` when it comes to a probe that its authors placed. `thread start` and `thread end` are events when the
     /// program makes a thread, or one ends. `start NAME` and
-    /// `end NAME` are events when any process of that name becomes a program, or ends. `signal USR1` (or
+    /// `end NAME` are events when any process of the machine begins to run the program with the file name NAME, such as
+    /// `start gzip`, or such a process ends. `signal USR1` (or
     /// USR2) is one each time that perfhive gets the signal, `line FD` each line that it reads on a descriptor, and
     /// `line PATH` each line in a FIFO.
     /// `above SENSOR LIMIT below LIMIT` is one when the sensor's value, looked at every 10 ms, rises to the first limit,
@@ -155,7 +156,7 @@ pub(crate) struct ExperimentRun {
     #[arg(long, short = 'o', value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Print what the sensors of intervals read up to so long before and after events
+    /// Print what the sensors of `--on 'interval ...'` read in so much time before and after each other event: 50ms, 2s
     #[arg(long, value_name = "TIME", value_parser = super::value::duration)]
     pub(crate) around: Option<Duration>,
 

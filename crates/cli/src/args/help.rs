@@ -162,6 +162,10 @@ pub(super) const LIST: &str = r"Examples:
   perfhive list 230
   perfhive list 'Processor*' --format csv
 
+COST tells how an object is collected: global ones together, and costly ones only when they are
+named, since that takes longer; foreign ones are of another machine, and unknown is what
+the source does not tell.
+
 Names are compared without regard to case, in every language of the source.";
 
 pub(super) const EXPLAIN: &str = r"Examples:

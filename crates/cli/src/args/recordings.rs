@@ -102,7 +102,7 @@ pub(crate) struct Convert {
     #[arg(long, short = 'o', value_name = "OUT")]
     pub(crate) output: PathBuf,
 
-    /// Counter paths to write in a log; all counters by default
+    /// A counter path to write in a log, and further ones each behind a -p; all counters by default
     #[arg(long = "path", short = 'p', value_name = "PATH", action = ArgAction::Append, value_parser = value::path)]
     pub(crate) paths: Vec<String>,
 }
@@ -126,11 +126,12 @@ pub(crate) struct Report {
     #[arg(long = "answer", value_name = "NAME=VALUE", action = ArgAction::Append)]
     pub(crate) answers: Vec<String>,
 
-    /// How many instances of an object and how many processes are listed
+    /// How many instances of each object are listed beside its sums, how many of the processes with the most processor time,
+    /// and as many of those with the largest working sets
     #[arg(long, value_name = "COUNT", default_value = "5")]
     pub(crate) top: usize,
 
-    /// Of an experiment's records: what the sensors of intervals read up to so long before and after events
+    /// Of an experiment's records: what the sensors of intervals read in so much time before and after each other event
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     pub(crate) around: Option<Duration>,
 
@@ -142,7 +143,7 @@ pub(crate) struct Report {
     #[arg(long, conflicts_with = "paths")]
     pub(crate) all: bool,
 
-    /// Counter paths to list
+    /// A counter path to list, and further ones each behind a -p
     #[arg(long = "path", short = 'p', value_name = "PATH", action = ArgAction::Append, value_parser = value::path)]
     pub(crate) paths: Vec<String>,
 }
@@ -176,7 +177,7 @@ pub(crate) struct Diff {
     #[arg(long, conflicts_with = "paths")]
     pub(crate) all_counters: bool,
 
-    /// Counter paths to compare
+    /// A counter path to compare, and further ones each behind a -p
     #[arg(long = "path", short = 'p', value_name = "PATH", action = ArgAction::Append, value_parser = value::path)]
     pub(crate) paths: Vec<String>,
 }
@@ -191,6 +192,7 @@ pub(crate) struct FileSpan {
 
 #[derive(Debug, Args)]
 pub(crate) struct Info {
-    /// A recording; without it, that of --source
-    pub(crate) file: Option<PathBuf>,
+    /// Recordings, each told by itself; without one, that of --source
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
 }

@@ -15,6 +15,34 @@ const TOOLS: [(&str, &[&str]); 2] = [
     ("relog", &["a", "c", "cf", "f", "t", "o", "b", "e", "config", "q", "y"]),
 ];
 
+fn tool(text: &str) -> Option<&'static (&'static str, &'static [&'static str])> {
+    TOOLS.iter().find(|(name, _)| text.eq_ignore_ascii_case(name))
+}
+
+/// A message about a command line of one of Windows' tools, with its flags as they were typed, or else with one dash,
+/// instead of as options of this program.
+pub(crate) fn as_typed(message: &str, args: impl Iterator<Item = OsString>) -> String {
+    let args: Vec<OsString> = args.collect();
+    let called = args.first().map(Path::new).and_then(Path::file_stem);
+    let named = [called, args.get(1).map(OsString::as_os_str)].into_iter().flatten();
+    let Some((_, flags)) = named.filter_map(|word| tool(word.to_str()?)).next() else {
+        return message.to_string();
+    };
+    let typed = |flag: &str| {
+        let mut words = args.iter().filter_map(|word| word.to_str());
+        let is_it = |word: &str| {
+            word.strip_prefix(['-', '/']).is_some_and(|word| word.eq_ignore_ascii_case(flag))
+        };
+        words.find(|word| is_it(word)).map_or(format!("-{flag}"), str::to_string)
+    };
+    // Options stand in quotes, alone or before the name of their value.
+    flags.iter().fold(message.to_string(), |message, flag| {
+        let (option, typed) = (format!("'--{flag}"), format!("'{}", typed(flag)));
+        let alone = message.replace(&format!("{option}'"), &format!("{typed}'"));
+        alone.replace(&format!("{option} "), &format!("{typed} "))
+    })
+}
+
 /// The command line with the flags of Windows' tools turned into options of this program: otherwise a flag of
 /// several letters behind one dash would be read as several options. A program that is called by the name of a
 /// tool behaves as that tool.
@@ -23,7 +51,6 @@ const TOOLS: [(&str, &[&str]); 2] = [
 /// If a settings file cannot be read.
 pub(super) fn translated(args: impl Iterator<Item = OsString>) -> Result<Vec<OsString>, String> {
     let mut args: Vec<OsString> = args.collect();
-    let tool = |text: &str| TOOLS.iter().find(|(name, _)| text.eq_ignore_ascii_case(name));
     let called = args.first().map(Path::new).and_then(Path::file_stem);
     if let Some((name, _)) = called.and_then(|name| tool(name.to_str()?)) {
         args.insert(1, name.into());
@@ -123,7 +150,7 @@ pub(crate) struct Typeperf {
     pub(crate) expanded: Option<String>,
     #[arg(long, value_name = "N", value_parser = value::speed, conflicts_with = "interval")]
     pub(crate) speed: Option<f64>,
-    #[arg(long = "sc", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long = "sc", value_parser = value::count)]
     pub(crate) count: Option<u64>,
     #[arg(long = "s")]
     pub(crate) host: Option<String>,

@@ -152,8 +152,8 @@ fn to_recording(global: &Global, args: &Args) -> Result<(u64, u64), Failure> {
     Ok((samples, bytes))
 }
 
-/// Fails if the file exists, since a recording that exists would be continued.
-fn refuse_existing(path: &Path) -> Result<(), Failure> {
+/// Fails if the file exists: what is recorded is never replaced.
+pub(super) fn refuse_existing(path: &Path) -> Result<(), Failure> {
     match path.exists() {
         true => Err(Failure::Usage(format!("{} exists; name another file", path.display()))),
         false => Ok(()),

@@ -125,7 +125,7 @@ fn counters(
         ("second", Align::Right),
         ("change", Align::Right),
         ("", Align::Right),
-        ("95 % of first", Align::Right),
+        ("95th percentile of first", Align::Right),
         ("of second", Align::Right),
     ];
     let mut table = Table::new(&columns);

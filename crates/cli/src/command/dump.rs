@@ -5,7 +5,7 @@ mod page;
 mod walk;
 
 use crate::args::{Dump, Global};
-use crate::failure::{Exit, Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome, of_source};
 use crate::output::Output;
 use crate::session::warn_about_titles;
 use crate::text::escape::Escaped;
@@ -13,7 +13,7 @@ use crate::text::records::Records;
 use crate::text::style::Style;
 use page::Page;
 use perfhive::recording::{language_of_titles, read_block, read_titles};
-use perfhive::{TitleDatabase, TitleSet};
+use perfhive::{OpenOptions, SourceAddress, TitleDatabase, TitleSet};
 use perfhive_view::Field;
 use std::fs::File;
 use std::io::Read as _;
@@ -29,8 +29,16 @@ pub(super) fn run(global: &Global, args: &Dump) -> Outcome {
     let mut records = (!output.is_table()).then(|| output.records(KEYS, &mut text));
     let mut damages: Vec<String> = Vec::new();
     for file in &files {
-        let bytes = read_block(file)?;
         let name = file.display().to_string();
+        let address = SourceAddress::file(&name).to_string();
+        if file.is_file() && !is_block(file) && OpenOptions::new().open(&address).is_ok() {
+            let what = format_args!(
+                "is no raw data block, which dump takes apart; perfhive info tells what it holds, \
+                 perfhive enum -s {address} its raw values",
+            );
+            return Err(Failure::Usage(of_source(&name, what)));
+        }
+        let bytes = read_block(file)?;
         if bytes.is_empty() {
             return Err(Failure::Source(format!("{name}: the file is empty")));
         }

@@ -44,6 +44,7 @@ pub(super) fn run(global: &Global, args: &Enumerate) -> Outcome {
     let output = Output::new(global);
     let mut text = String::new();
     if output.is_table() {
+        output.push_moment(&mut text, session.source.is_live(), session.faults.time());
         page(&mut text, &output, &names, &snapshot, args.hex);
     } else {
         let keys = KEYS.into_iter().chain(output.local(LOCAL_KEYS));

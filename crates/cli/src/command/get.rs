@@ -76,6 +76,7 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
         wide.push(&mut text, &output, &query, (&chosen, absent), faults.time());
     } else if output.is_table() {
         let layout = output.layout_of_labels();
+        output.push_moment(&mut text, query.is_live(), faults.time());
         table(&all, output.detail(Detail::Full)).render(&mut text, layout);
         if all.left_out > 0 {
             let more = format!(
@@ -171,8 +172,9 @@ fn rows_of(
     let sorts = on_terminal && paths.iter().flatten().any(is_wild);
     let absent = || paths.iter().filter_map(|path| path.as_ref().err());
     let arrangement = args.choice.arrangement(sorts);
-    // One line says how many are left out, and the next prompt takes another.
-    let lines = output.size().map(|(_, lines)| lines.saturating_sub(2 + absent().count()));
+    // One line says how many are left out, and the next prompt takes another; the time of a recording takes two.
+    let others = 2 + absent().count() + if query.is_live() { 0 } else { 2 };
+    let lines = output.size().map(|(_, lines)| lines.saturating_sub(others));
     let room = lines.filter(|_| sorts && args.choice.top.is_none()).map(|lines| lines.max(1));
     let curve = |reading: &&Reading| history.map(|one| one.curve(reading)).unwrap_or_default();
     if arrangement.order == Order::Source {

@@ -5,6 +5,7 @@ use crate::args::{Global, Info as Args};
 use crate::failure::{Exit, Failure, Outcome, of_source};
 use crate::output::Output;
 use crate::session::Session;
+use crate::text::records::Records;
 use crate::text::style::Style;
 use crate::text::table::{Align, Table};
 use crate::text::time::local;
@@ -21,27 +22,58 @@ use perfhive_view::time::rfc3339;
 const MOST_GAPS: usize = 10;
 
 pub(super) fn run(global: &Global, args: &Args) -> Outcome {
-    let mut global = global.clone();
-    if let Some(file) = &args.file {
-        global.source = source_of(file);
+    let output = Output::new(global);
+    let mut text = String::new();
+    let mut records = (!output.is_table()).then(|| output.records(KEYS, &mut text));
+    let of_file = |file| Global { source: source_of(file), ..global.clone() };
+    let sources: Vec<Global> = match args.files.as_slice() {
+        [] => vec![global.clone()],
+        files => files.iter().map(|file| of_file(file)).collect(),
+    };
+    let mut exit = Exit::Done;
+    for (number, source) in sources.iter().enumerate() {
+        // What the other files hold is told all the same.
+        let facts = match facts_of(source) {
+            Ok(facts) => facts,
+            Err(failure) => {
+                exit = exit.max(failure.report());
+                continue;
+            }
+        };
+        match &mut records {
+            Some(records) => facts.record(&mut text, records),
+            None => {
+                if number > 0 {
+                    text.push('\n');
+                }
+                facts.page(&mut text, &output);
+            }
+        }
+        output.write(&std::mem::take(&mut text))?;
     }
-    let mut session = Session::open(&global)?;
+    if let Some(records) = records {
+        records.end(&mut text);
+    }
+    output.write(&text)?;
+    Ok(exit)
+}
+
+fn facts_of(global: &Global) -> Result<Facts, Failure> {
+    let mut session = Session::open(global)?;
     if session.source.is_live() {
         let what = "is not a recording; name a file, or --source file:NAME";
         return Err(Failure::Usage(of_source(&global.source, what)));
     }
-    let facts = Facts::of(&mut session, &global)?;
+    let facts = Facts::of(&mut session, global)?;
     session.faults.report();
-    let output = Output::new(&global);
-    let mut text = String::new();
-    if output.is_table() {
-        facts.page(&mut text, &output);
-    } else {
-        facts.record(&mut text, &output);
-    }
-    output.write(&text)?;
-    Ok(Exit::Done)
+    Ok(facts)
 }
+
+/// The keys of a recording's row.
+const KEYS: [&str; 11] = [
+    "source", "machine", "begin", "end", "samples", "interval", "objects", "counters", "values",
+    "bytes", "gaps",
+];
 
 /// The facts that are printed about a recording.
 struct Facts {
@@ -144,16 +176,11 @@ impl Facts {
         table.render(text, output.layout(false));
     }
 
-    fn record(&self, text: &mut String, output: &Output) {
+    fn record(&self, text: &mut String, records: &mut Records) {
         let time = |time: Option<&FileTime>| time.and_then(|of| rfc3339(of.to_system_time()));
         let (begin, end) =
             (time(self.timeline.times().first()), time(self.timeline.times().last()));
         let interval = self.timeline.interval().map(|steps| steps as f64 / 1e7);
-        let keys = [
-            "source", "machine", "begin", "end", "samples", "interval", "objects", "counters",
-            "values", "bytes", "gaps",
-        ];
-        let mut records = output.records(keys, text);
         records.row(
             text,
             [
@@ -170,7 +197,6 @@ impl Facts {
                 Field::Unsigned(self.timeline.gaps().len() as u64),
             ],
         );
-        records.end(text);
     }
 }
 

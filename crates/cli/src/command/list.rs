@@ -14,6 +14,7 @@ use perfhive::{
 };
 use perfhive_view::label::labelled;
 use perfhive_view::number::push_grouped;
+use perfhive_view::time::rfc3339;
 use perfhive_view::{Field, LOCAL_KEYS, Names};
 use std::fmt::Write as _;
 
@@ -164,6 +165,7 @@ fn details(
     let indexes: Vec<_> = objects.iter().map(|object| object.name).collect();
     let snapshot = first_sample(session, &Ask::objects(&indexes))?;
     if output.is_table() {
+        output.push_moment(text, session.source.is_live(), session.faults.time());
         for (place, object) in objects.iter().enumerate() {
             if place > 0 {
                 text.push('\n');
@@ -187,8 +189,10 @@ fn details(
         "machine",
         "pid",
         "path",
+        "time",
     ];
     let mut records = output.records(keys.into_iter().chain(output.local(LOCAL_KEYS)), text);
+    let time = session.faults.time().and_then(rfc3339);
     for object in objects {
         let object_name = names.english(object.name);
         let local_object = names.name(object.name);
@@ -213,7 +217,8 @@ fn details(
             let local_counter = names.name(counter.name);
             let local = [Field::Text(&local_object), Field::Text(&local_counter)];
             let path = path_of(&object_name, object.has_instances, &names.english(counter.name));
-            let fields = fields.into_iter().chain(behind).chain([Field::None, Field::Text(&path)]);
+            let path = [Field::None, Field::Text(&path), Field::None];
+            let fields = fields.into_iter().chain(behind).chain(path);
             records.row(text, fields.chain(output.local(local)));
         }
         let Some(sampled) = snapshot.object(object.name) else { continue };
@@ -225,7 +230,8 @@ fn details(
             let local = output.local([Field::Text(&local_object), Field::None]);
             let fields = head.into_iter().chain([Field::None; 7]).chain(behind);
             let pid = Field::unsigned(pid.map(u64::from));
-            records.row(text, fields.chain([pid, Field::None]).chain(local));
+            let behind = [pid, Field::None, Field::text(time.as_deref())];
+            records.row(text, fields.chain(behind).chain(local));
         }
     }
     records.end(text);

@@ -85,12 +85,14 @@ pub(super) fn run(global: &Global, args: &Ps) -> Outcome {
         };
         let object = processes.of(&newer, global)?;
         let mut list = List::new(global, &processes, object.view(), before, &chosen, &filter)?;
+        list.processes.truncate(args.top.unwrap_or(usize::MAX));
         is_empty = list.processes.is_empty() && !filter.is_all();
         let mut text = String::new();
         if output.is_table() {
             if number > 0 {
                 text.push('\n');
             }
+            output.push_moment(&mut text, is_live, session.faults.time());
             let layout = Layout { titles: true, ..output.layout_of_labels() };
             list.end_with_idle();
             let detail = output.detail(Detail::Brief);
@@ -142,7 +144,7 @@ struct Filter {
 impl Filter {
     fn of(args: &Ps) -> Self {
         let names = args.names.iter().map(|name| NamePattern::with_wildcards(name)).collect();
-        Self { names, pids: args.pid.clone(), no_idle: args.no_idle }
+        Self { names, pids: args.pid.clone(), no_idle: args.no_idle || args.top.is_some() }
     }
 
     fn is_all(&self) -> bool {

@@ -53,6 +53,7 @@ pub(super) fn run(global: &Global, args: &Workset) -> Outcome {
     let output = Output::new(global);
     let mut text = String::new();
     if output.is_table() {
+        output.push_moment(&mut text, session.source.is_live(), session.faults.time());
         push_lines(&mut text, &found, args.hex, output.detail(Detail::Full));
     } else {
         let index = (processes.object(), working_set.name);

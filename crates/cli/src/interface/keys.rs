@@ -157,7 +157,7 @@ pub(crate) const BINDINGS: &[Binding] = &[
     key(KeyCode::Char('t'), Action::Tree, "tree", "t", "processes below their parents"),
     key(KeyCode::Char('l'), Action::Chart, "chart", "l", "a chart of the selected row"),
     key(KeyCode::Char('r'), Action::Record, "", "r", "record the samples, and stop"),
-    key(KeyCode::Char('w'), Action::Save, "", "w", "save the settings"),
+    key(KeyCode::Char('w'), Action::Save, "", "w", "save the settings in a file"),
     key(KeyCode::Char('W'), Action::Csv, "", "W", "save the shown time as CSV, named by it"),
     key(KeyCode::Char('p'), Action::Screenshot, "", "p", "save a picture of the screen as SVG"),
     key(KeyCode::Char('y'), Action::Copy, "copy", "y", "copy the counters; pasting adds them"),

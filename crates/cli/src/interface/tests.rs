@@ -124,6 +124,7 @@ impl Script {
             role: InstanceRole::Single,
             text: None,
             value: number.map(CookedValue::Float).ok_or(NoValue::NeedsTwoSamples),
+            weight: 1.0,
         }
     }
 
@@ -441,7 +442,8 @@ fn a_counter_has_colour_marker_scale_and_visibility() {
     assert_eq!(View::parse(text).unwrap().panes[0].counters[1], counter);
     // The name of a view from elsewhere is no path.
     model.view.name = "../a/b".into();
-    let effects = press(&mut model, KeyCode::Char('w'));
+    assert_eq!(press(&mut model, KeyCode::Char('w')), []);
+    let effects = press(&mut model, KeyCode::Enter);
     let [Effect::Write { file, .. }] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!(file, ".._a_b.toml");
     press(&mut model, KeyCode::Delete);

@@ -427,7 +427,11 @@ impl Model {
                 let recording = sources.filter(|(_, seen)| seen.recording.is_some());
                 effects.extend(recording.map(|(source, _)| Effect::Record { source, file: None }));
             }
-            Action::Save => self.save(&format!("{}.toml", file_part(&self.view.name)), effects),
+            // The name is shown to be changed or confirmed: a file of it may exist.
+            Action::Save => {
+                let text = format!("save {}.toml", file_part(&self.view.name));
+                self.mode = Mode::Prompt(Prompt { text, ..Prompt::default() });
+            }
             Action::Csv => self.save_csv(None, effects),
             Action::Screenshot => {
                 let time = self.time().or(self.newest());

@@ -157,6 +157,21 @@ fn odd_things(block: &mut BlockWriter) {
     object.finish().expect("an object");
 }
 
+/// A block with counts of context switches only, which are rates.
+pub(crate) fn switches(second: i64, count: u64) -> Vec<u8> {
+    let now = START + second * FileTime::PER_SECOND;
+    let clocks =
+        Clocks { perf_time: second * 1000, perf_freq: 1000, time_100ns: now, ..Clocks::default() };
+    let system_time = FileTime(now).to_system_time();
+    let mut block = BlockWriter::new();
+    block.start(&BlockHead { system_name: "HOST", default_object: None, system_time, clocks });
+    let system =
+        template(ObjectSpec::new(TitleIndex(2)), &[counter(146, T::PERF_COUNTER_BULK_COUNT)]);
+    let object = block.object(&system).expect("room").values(&[count]).expect("values");
+    object.finish().expect("an object");
+    block.finish().to_vec()
+}
+
 /// The options that open two samples, ten seconds apart, with names.
 pub(crate) fn recording(folder: &Folder) -> Vec<String> {
     let first = folder.file("first.bin", sample(0));

@@ -280,12 +280,14 @@ fn records_in_a_recording_are_read_by_every_command() {
     let folder = Folder::new();
     let program = compile(&folder, SHOP);
     let file = folder.path().join("records.phr").display().to_string();
-    // The second one replaces the first one.
-    for _ in 0..2 {
-        let args = ["run", "--on", "call *", "--sensor", "Process/Working Set", "-o", &file, "--"];
-        let run = finish(experiment(&folder, &args).arg(&program));
-        assert_eq!(run.code, Some(0), "{}", run.err);
-    }
+    let args = ["run", "--on", "call *", "--sensor", "Process/Working Set", "-o", &file, "--"];
+    let run = || finish(experiment(&folder, &args).arg(&program));
+    let first = run();
+    assert_eq!(first.code, Some(0), "{}", first.err);
+    // What is recorded is not replaced.
+    let before = std::fs::read(&file).unwrap();
+    assert!(run().fails(2).contains("exists; name another file"));
+    assert!(std::fs::read(&file).unwrap() == before);
     let paths = [
         r"\Experiment Events(checkout)\Events",
         r"\Experiment Events(checkout)\Open Sections",

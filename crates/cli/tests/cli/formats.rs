@@ -188,9 +188,9 @@ fn the_environment_chooses_the_language() {
         let mut command = command();
         finish(command.args(&args).env("LC_ALL", language)).ok()
     };
-    assert!(shown("de_DE.UTF-8").starts_with(r"\Arbeitsspeicher\Verfügbare Bytes"));
-    assert!(shown("C").starts_with(r"\Memory\Available Bytes"));
-    assert!(shown("fr_FR.UTF-8").starts_with(r"\Memory\Available Bytes"));
+    assert!(shown("de_DE.UTF-8").contains(r"\Arbeitsspeicher\Verfügbare Bytes"));
+    assert!(shown("C").contains(r"\Memory\Available Bytes"));
+    assert!(shown("fr_FR.UTF-8").contains(r"\Memory\Available Bytes"));
 }
 
 #[test]

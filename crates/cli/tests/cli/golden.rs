@@ -69,6 +69,7 @@ fn enumerate() {
 fn ps_and_workset() {
     compare("ps.txt", &shown(&["ps"]));
     compare("ps-columns.txt", &shown(&["ps", "-o", "name,cpu,elapsed,pid,ws", "--sort", "-cpu"]));
+    compare("ps-top.txt", &shown(&["ps", "--top", "2", "-o", "name,cpu"]));
     compare("workset.txt", &shown(&["workset", "BASH"]));
     compare("workset-hex.txt", &shown(&["workset", "bash", "--hex"]));
 }

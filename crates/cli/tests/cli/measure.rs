@@ -474,3 +474,20 @@ fn a_very_long_name_is_unknown() {
         assert!(run(&[command, &name]).fails(2).contains(says));
     }
 }
+
+#[test]
+fn a_path_with_a_name_of_several_instances_says_which_is_read() {
+    let of = |path: &str| run(&["measure", path, "-n", "1", "--json"]);
+    let open = of(r"\Process(bash)\Working Set");
+    assert!(
+        open.one_line().starts_with(r"warning: \Process(bash)\Working Set: 2 instances"),
+        "{}",
+        open.err
+    );
+    assert_eq!(stream(&open.out)[0]["pid"], 100);
+    for (path, pid) in
+        [(r"\Process(bash#1)\Working Set", 101), (r"\Process(pid:100)\Working Set", 100)]
+    {
+        assert_eq!(stream(&of(path).ok())[0]["pid"], pid);
+    }
+}

@@ -96,8 +96,8 @@ fn a_report_has_figures_gaps_and_crossed_thresholds() {
         "samples  30, one each 1:00",
         "gap      2026-11-24 10:19:00 UTC: no sample for 11:00",
         "critical  \\Processor(_Total)\\% Processor Time  > 80.0 %   27 of 29  90.0 %  2026-11-24 10:03:00 UTC",
-        "_Total    % Processor Time   10.0 %  84.5 %  90.0 %   90.0 %  2026-11-24 10:03:00 UTC",
-        "Available Bytes    100 B  114 B  128 B    129 B  2026-11-24 10:39:00 UTC",
+        "_Total    % Processor Time   10.0 %  84.5 %           90.0 %   90.0 %  2026-11-24 10:03:00 UTC",
+        "Available Bytes    100 B  114 B            128 B    129 B  2026-11-24 10:39:00 UTC",
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }

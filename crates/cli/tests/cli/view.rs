@@ -29,6 +29,27 @@ fn plot_draws_a_recording_as_svg_and_png() {
 }
 
 #[test]
+fn plot_and_report_have_the_same_mean() {
+    let folder = Folder::new();
+    // 10 a second for ten seconds, then 200 for one: 300 in 11 seconds.
+    let files = [(0, 0), (10, 100), (11, 300)].map(|(second, count)| {
+        folder.file(&format!("{second}.bin"), crate::blocks::switches(second, count))
+    });
+    let source = format!("file:{}", files.join(","));
+    let titles = folder.file("titles.txt", crate::blocks::TITLES);
+    let chart = folder.path().join("a.svg").display().to_string();
+    let with = ["-s", &source, "--titles", &titles];
+    let plot = ["plot", r"\System\Context Switches/sec", "-o", &chart];
+    assert_eq!(perfhive([&with[..], &plot].concat()).ok(), "");
+    let text = std::fs::read_to_string(&chart).unwrap();
+    assert!(text.contains("average 27"), "{text}");
+    let report = perfhive([&with[..], &["report", "--json"]].concat()).ok();
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    let mean = report["counters"][0]["figures"]["mean"].as_f64().unwrap();
+    assert!((mean - 300.0 / 11.0).abs() < 1e-9, "{report}");
+}
+
+#[test]
 fn plot_draws_the_largest_of_many_instances_and_says_how_many_it_leaves_out() {
     let folder = Folder::new();
     let log = folder.path().join("many.csv");

@@ -613,3 +613,39 @@ fn forms_and_flags_that_are_not_supported_are_refused() {
     let nothing = perfhive(["typeperf"]).fails(2);
     assert!(nothing.contains("name counters"), "{nothing}");
 }
+
+#[test]
+fn errors_name_the_flags_as_they_were_typed() {
+    let said = perfhive(["relog", "a.blg", "/B", "soon"]).fails(2);
+    assert!(said.contains("'/B <") && !said.contains("--b"), "{said}");
+    let said = perfhive(["typeperf", r"\a\b", "-sc", "0"]).fails(2);
+    assert!(said.contains("'-sc <") && said.contains("from 1 on"), "{said}");
+    let said = perfhive(["typeperf", r"\a\b", "-q", "-qx"]).fails(2);
+    assert!(said.contains("'-q ") && said.contains("'-qx "), "{said}");
+    // A command of perfhive's own has options.
+    let said = perfhive(["get", r"\a\b", "--begin", "soon"]).fails(2);
+    assert!(said.contains("'--begin <"), "{said}");
+}
+
+#[test]
+fn names_of_counters_keep_their_slashes() {
+    let folder = Folder::new();
+    let all = crate::blocks::recording(&folder);
+    let paths = [r"\System\Context Switches/sec", r"\Process(bash)\% Processor Time"];
+    let out = |name: &str| folder.path().join(name).display().to_string();
+    let first =
+        |file: &str| std::fs::read_to_string(file).unwrap().lines().next().unwrap().to_string();
+    let (phr, csv, relogged) = (out("a.phr"), out("a.csv"), out("b.csv"));
+    let record = ["record", "-o", &phr, "System", "Process"].map(String::from);
+    perfhive(all.iter().cloned().chain(record)).ok();
+    perfhive(["convert", &phr, "-o", &csv, "-p", paths[0], "-p", paths[1]]).ok();
+    perfhive(["relog", &phr, "-f", "csv", "-o", &relogged, "-c", paths[0], paths[1]]).ok();
+    let source = format!("file:{phr}");
+    let typeperf = perfhive(["typeperf", paths[0], paths[1], "--source", &source]);
+    let typeperf = typeperf.out.lines().nth(1).unwrap_or_default().to_string();
+    for line in [first(&csv), first(&relogged), typeperf] {
+        for name in [r"System\Context Switches/sec", r"Process(bash)\% Processor Time"] {
+            assert!(line.contains(name), "{name}: {line}");
+        }
+    }
+}

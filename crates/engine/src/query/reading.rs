@@ -44,6 +44,8 @@ pub struct Reading {
     pub text: Option<String>,
     /// The value, or why there is none.
     pub value: Result<CookedValue, NoValue>,
+    /// The weight of the value in a mean over several samples (see [`Statistics::mean`](crate::Statistics::mean)).
+    pub weight: f64,
 }
 
 impl Reading {
@@ -209,6 +211,7 @@ impl TargetReader<'_> {
             raw: None,
             text: None,
             value,
+            weight: 1.0,
         }
     }
 
@@ -223,13 +226,17 @@ impl TargetReader<'_> {
         state: &ObjectState,
     ) -> Option<Reading> {
         let newer = sample.sampled(place, plan)?;
-        let mut value = state.value(&newer, self.counter);
+        let (mut value, weight) = match state.value(&newer, self.counter) {
+            Ok((value, weight)) => (Ok(value), weight),
+            Err(why) => (Err(why), 1.0),
+        };
         if matches!(value, Err(NoValue::Data(_)))
             && let Some(busy @ NoValue::Busy(_)) = self.failed(|name| name.is_none())
         {
             value = Err(busy);
         }
         let mut reading = self.reading(label, Some(newer.identity().clone()), value);
+        reading.weight = weight;
         reading.counter_type = newer.counter_type();
         reading.raw = newer.raw().ok().copied();
         reading.text = newer.text().map(str::to_string);

@@ -124,13 +124,14 @@ impl ObjectState {
         &self,
         newer: &SampledCounter,
         counter: TitleIndex,
-    ) -> Result<CookedValue, NoValue> {
+    ) -> Result<(CookedValue, f64), NoValue> {
         // What this sample lacks is reported before what the older one lacks.
         newer.raw()?;
         let previous = self.previous().filter(|_| newer.samples() == 2);
-        let Some(previous) = previous else { return newer.value(None) };
+        let Some(previous) = previous else { return Ok((newer.value(None)?, 1.0)) };
         let place = previous.identities().place(newer.identity()).ok_or(NoValue::Born)?;
-        newer.value(previous.counter(place, counter).as_ref())
+        let older = previous.counter(place, counter);
+        Ok((newer.value(older.as_ref())?, newer.weight(older.as_ref())))
     }
 
     /// The value as [`value`](Self::value) returns it, and the raw value of the sample before;

@@ -1,6 +1,7 @@
 //! One counter of one instance in one sample.
 
 use super::no_value::NoValue;
+use super::statistics::weight;
 use crate::identity::Identity;
 use perfhive_format::{
     CookError, CookOptions, CookedValue, CounterBlock, CounterKind, CounterPlan, CounterType,
@@ -102,6 +103,15 @@ impl SampledCounter {
     #[must_use]
     pub fn samples(&self) -> u8 {
         self.formula.map_or(0, Formula::samples)
+    }
+
+    /// The weight of the [`value`](Self::value) in a mean.
+    pub(super) fn weight(&self, older: Option<&Self>) -> f64 {
+        let (Ok(formula), Ok(newer), Some(older)) = (self.formula, &self.raw, older) else {
+            return 1.0;
+        };
+        let options = CookOptions::default().with_same_instance(older.sure && self.sure);
+        weight(formula, options, older.raw.as_ref().ok(), newer)
     }
 
     /// The value. For a type that takes two samples it is calculated from `older` and this one;

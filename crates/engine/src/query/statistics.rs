@@ -108,7 +108,7 @@ impl Statistics {
 
 /// The weight of a value in the mean: its denominator.
 #[allow(clippy::cast_precision_loss, reason = "a weight")]
-fn weight(
+pub(super) fn weight(
     formula: Formula,
     options: CookOptions,
     older: Option<&RawSample>,
@@ -151,20 +151,14 @@ fn weight(
 #[derive(Clone, Debug, Default)]
 pub struct RunningStatistics {
     sum: Sum,
-    older: Option<RawSample>,
 }
 
 impl RunningStatistics {
     /// Adds a reading. A reading without a value does not count.
     pub fn push(&mut self, reading: &Reading) {
-        let older = std::mem::replace(&mut self.older, reading.raw);
-        let (Ok(value), Some(raw)) = (&reading.value, &reading.raw) else { return };
-        let Ok(formula) = Formula::of(reading.counter_type) else { return };
-        let same_instance = reading.identity.as_ref().is_some_and(Identity::is_certain);
-        let options = CookOptions::default().with_same_instance(same_instance);
-        let weight = weight(formula, options, older.as_ref(), raw);
+        let Ok(value) = &reading.value else { return };
         if value.as_f64().is_finite() {
-            self.sum.add(*value, weight);
+            self.sum.add(*value, reading.weight);
         }
     }
 

@@ -25,6 +25,7 @@ fn value(what: &Arc<What>, is_wild: bool, name: &str, order: u32, id: u64, value
         process: Some(id as u32),
         text: None,
         value: if value.is_nan() { Err(NoValue::Vanished) } else { Ok(CookedValue::Float(value)) },
+        weight: 1.0,
     }
 }
 

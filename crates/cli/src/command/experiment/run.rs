@@ -7,6 +7,7 @@ use super::sources::{LineEvents, SignalEvents};
 use super::table;
 use super::{events, kernel};
 use crate::args::{ExperimentEvent, ExperimentFilter, ExperimentRun as Args, Format, Global};
+use crate::command::convert::refuse_existing;
 use crate::failure::{Exit, Failure, Outcome, complain, of_source, warn};
 use crate::sensors::{find_one, with_syntax};
 use crate::signals::{Event, Signals, end_by};
@@ -54,6 +55,9 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         let what = "-o - is no file; -o /dev/stdout writes the records to standard output, and -o ./- to a file of \
                     that name";
         return Err(Failure::Usage(what.to_string()));
+    }
+    if let Some(path) = args.output.as_ref().filter(|path| is_phr(path)) {
+        refuse_existing(path)?;
     }
     // A file that cannot be written is a mistake to be told at once. What is in it stays until no other is expected.
     let file = match &args.output {

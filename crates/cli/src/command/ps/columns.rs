@@ -44,7 +44,12 @@ const USUAL: &[&str] = &["pid", "owner", "cpu", "ws", "threads", "elapsed", "nam
 /// The words for the columns on the command line, and the word of `--sort`.
 fn words(args: &Ps) -> Vec<&str> {
     let words = args.columns.iter().flat_map(|list| list.split(','));
-    words.map(str::trim).chain(args.sort.as_deref().map(sort_key)).collect()
+    words.map(str::trim).chain(order(args).map(sort_key)).collect()
+}
+
+/// The order that is asked for; the first of a list are those with the most processor time, unless it says otherwise.
+fn order(args: &Ps) -> Option<&str> {
+    args.sort.as_deref().or(args.top.map(|_| "-cpu"))
 }
 
 fn sort_key(text: &str) -> &str {
@@ -83,7 +88,7 @@ pub(super) fn choose(
         }
     }
     let mut sort = None;
-    if let Some(text) = &args.sort {
+    if let Some(text) = order(args) {
         let wanted = column(processes, session, global, sort_key(text))?;
         let same = |c: &&mut Column| c.counter == wanted.counter && c.form == wanted.form;
         match columns.iter_mut().find(same) {

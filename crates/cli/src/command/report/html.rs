@@ -200,7 +200,10 @@ fn write_object(
         chart::push(page, &report.timeline, name, &lines, &limits)?;
     }
     page.push_str("</div>\n<details><summary>Figures</summary>\n");
-    head(page, &["Instance", "Counter", "#Minimum", "#Mean", "#95 %", "#Maximum", "Maximum at"])?;
+    head(
+        page,
+        &["Instance", "Counter", "#Minimum", "#Mean", "#95th percentile", "#Maximum", "Maximum at"],
+    )?;
     for instance in &shown_instances {
         for counter in &instance.counters {
             let label = instance.label.as_deref().unwrap_or_default();
@@ -231,7 +234,7 @@ fn processes(page: &mut String, report: &Report) -> fmt::Result {
             "Process",
             "#PID",
             "Course",
-            "#CPU of all",
+            "#CPU, whole time",
             "#Maximum",
             "#Working set",
             "#Private",

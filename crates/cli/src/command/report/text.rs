@@ -240,7 +240,7 @@ impl Page<'_> {
         if has_instances {
             table.column("instance", Align::Left);
         }
-        let numbers = ["minimum", "mean", "95 %", "maximum"];
+        let numbers = ["minimum", "mean", "95th percentile", "maximum"];
         table.column("counter", Align::Left);
         numbers.iter().for_each(|name| table.column(name, Align::Right));
         table.column("maximum at", Align::Left);
@@ -295,7 +295,7 @@ impl Page<'_> {
         let columns = [
             ("process", Align::Left),
             ("PID", Align::Right),
-            ("CPU of all", Align::Right),
+            ("CPU, whole time", Align::Right),
             ("maximum", Align::Right),
             ("at", Align::Left),
             ("working set", Align::Right),
