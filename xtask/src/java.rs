@@ -1,7 +1,7 @@
 //! The Java side: the jar with the native library in it, its tests and its benchmark.
 //!
-//! Plain `javac` and `jar`, because a build of 60 files needs no build tool, and Debian's JUnit,
-//! because nothing else is there in a fresh clone. Everything is built below `target/java`.
+//! `javac` and `jar` are called directly, because a build of a hundred files needs no build tool.
+//! JUnit is Debian's, because no build tool downloads it. Everything is built below `target/java`.
 
 use std::path::{Path, PathBuf};
 

@@ -282,7 +282,8 @@ fn exists(program: &str) -> bool {
     find(program).is_some()
 }
 
-/// The path of the first program with this name on the PATH; `None` if there is none.
+/// The path of the first program with this name on the PATH, or an absolute path itself; `None` if
+/// there is no such file.
 pub(crate) fn find(program: &str) -> Option<PathBuf> {
     let file = format!("{program}{}", std::env::consts::EXE_SUFFIX);
     let path = std::env::var_os("PATH")?;
@@ -329,7 +330,8 @@ enum Attempt {
     Failed(String),
 }
 
-/// Repeats `attempt` while another process holds the lock; an error after `patience`.
+/// Repeats `attempt` while another process holds the lock; an error if an attempt fails, or if the
+/// lock is held longer than `patience`.
 fn retry_while_locked(
     patience: Duration,
     pause: Duration,

@@ -1,5 +1,5 @@
-//! Looks up counters in the table of this machine: why a Windows counter is missing, and what a
-//! counter is made from.
+//! Looks up counters in the table of this machine: the reason why a Windows counter is missing, and
+//! the source of a counter.
 
 use crate::args::Global;
 use perfhive::TitleIndex;

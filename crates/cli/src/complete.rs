@@ -78,7 +78,8 @@ impl Word {
         Self { text, escaped }
     }
 
-    /// The candidates that begin with the word, without regard to case.
+    /// The candidates that begin with the word, without regard to case; if any begins with it in
+    /// the same case, only such candidates.
     fn matching(&self, all: impl IntoIterator<Item = String>) -> Vec<CompletionCandidate> {
         let wanted = self.text.to_lowercase();
         let fits = all.into_iter().filter(|one| one.to_lowercase().starts_with(&wanted));

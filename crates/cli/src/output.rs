@@ -99,7 +99,8 @@ impl Output {
         Self { format, palette, terminal: false, escapes: false, file, ..output }
     }
 
-    /// How exactly a table shows numbers: `usual`, unless the command line asks for raw values.
+    /// The precision with which a table shows numbers: `usual`, unless the command line asks for
+    /// raw values.
     pub(crate) fn detail(&self, usual: Detail) -> Detail {
         if self.scaled == Some(false) { Detail::Raw } else { usual }
     }

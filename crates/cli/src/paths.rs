@@ -279,8 +279,8 @@ fn corrected(error: &QueryError, path: &str) -> Option<CounterPath> {
     Some(meant)
 }
 
-/// The only path that a text without backslashes can mean, because a shell removed them.
-/// `None` for other errors, and if several paths are possible.
+/// The only path that a text without backslashes can mean, because a shell removed them. `None` for
+/// other errors, if several paths are possible, and on Windows.
 fn swallowed(query: &mut Query, text: &str, error: &QueryError) -> Option<String> {
     let is_whole = text.contains('\\') && matches!(error, QueryError::Path(_));
     // The shells of Windows do not remove backslashes, and listing all objects asks every provider there.

@@ -18,7 +18,7 @@ pub(crate) enum Event {
     End(i32),
 }
 
-/// How long the program may continue its current work after a signal to end.
+/// The longest time that the program continues its current work after a signal to end.
 const PATIENCE: Duration = Duration::from_millis(300);
 
 /// The signals of this process, for which a command can wait.

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What is to be removed where a signal ends the program.
+/// The files and folders that are removed where a signal ends the program.
 static BEGUN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 fn begun() -> MutexGuard<'static, Vec<PathBuf>> {
@@ -30,7 +30,8 @@ fn remove(path: &Path) {
 /// would be taken for all that there was.
 pub(crate) struct Unfinished {
     target: PathBuf,
-    /// Where it is written; the same for what cannot be replaced: a device or a pipe.
+    /// The path under which it is written; `target` itself where no file can be replaced: at a
+    /// device, a pipe, or a link to nothing.
     beside: PathBuf,
 }
 
@@ -75,7 +76,7 @@ impl Unfinished {
         create(&output.beside).map(|()| output).map_err(failed)
     }
 
-    /// Where the output is written.
+    /// The path under which the output is written.
     pub(crate) fn path(&self) -> &Path {
         &self.beside
     }

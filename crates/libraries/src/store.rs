@@ -21,8 +21,9 @@ use std::time::{Duration, Instant};
 pub use trust::{Refusal, Trust};
 pub use watch::{ReadHives, Watch};
 
-/// The environment variable with a folder that replaces the usual ones: the hives are then
-/// in its folders `system` and `user`. A program with more rights than its caller ignores it.
+/// The environment variable with a folder that replaces the usual ones: the hives are then in its
+/// folders `system` and `user`, and the accounts in `accounts`. A program with more rights than its
+/// caller ignores it.
 pub const FOLDER_VARIABLE: &str = "PERFHIVE_HIVE";
 
 /// The longest time that a registration waits for the lock of the hive.
@@ -70,8 +71,8 @@ impl HiveFile {
     }
 
     /// The user's own hive: in `perfhive` of `$XDG_CONFIG_HOME` or `~/.config`, or in the folder
-    /// `user` of the folder that [`FOLDER_VARIABLE`] names. `None` if the environment names no
-    /// home, and for a program with more rights than its caller.
+    /// `user` of the folder that [`FOLDER_VARIABLE`] names. `None` if the environment names none of
+    /// these with an absolute path, and for a program with more rights than its caller.
     #[must_use]
     pub fn user() -> Option<Self> {
         let home = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -385,7 +386,8 @@ fn not_loaded_by_name(one: &Registration, refusal: &Refusal) -> RegisterFault {
 
 /// The folder of this user's accounts: `perfhive/providers` in `$XDG_STATE_HOME` or
 /// `~/.local/state`, or the folder `accounts` of the folder that [`FOLDER_VARIABLE`] names. `None`
-/// if the environment names no home, and for a program with more rights than its caller.
+/// if the environment names none of these with an absolute path, and for a program with more rights
+/// than its caller.
 #[must_use]
 pub fn accounts() -> Option<PathBuf> {
     instead_of("accounts").or_else(|| {
@@ -401,8 +403,8 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// The folder `name` in the folder that [`FOLDER_VARIABLE`] names, which replaces a usual folder;
-/// `None` without the variable.
+/// The folder `name` in the folder that [`FOLDER_VARIABLE`] names, which replaces a usual folder.
+/// `None` if the variable is missing or empty, and in a program with more rights than its caller.
 fn instead_of(name: &str) -> Option<PathBuf> {
     // An empty value must not mean the current folder.
     let folder = variable(FOLDER_VARIABLE).filter(|folder| !folder.is_empty())?;

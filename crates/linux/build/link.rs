@@ -34,8 +34,9 @@ const INSTRUCTION: usize = 8;
 /// Where an instruction has its number.
 const NUMBER: usize = 4;
 
-/// Kinds of types: a name without more, and the variables of a section.
+/// The kind of a type that is a name without more.
 const FORWARD: u32 = 7;
+/// The kind of the variables of a section.
 const SECTION: u32 = 15;
 /// The linkage of a function that is defined elsewhere.
 const EXTERN: u32 = 2;

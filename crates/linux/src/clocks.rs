@@ -13,7 +13,8 @@ fn id(clock: SystemClock) -> ClockId {
     }
 }
 
-/// The smallest step by which a clock advances, as the kernel reports it.
+/// The smallest step by which a clock advances, as the kernel reports it; 1 ns if the kernel
+/// reports less.
 #[must_use]
 pub fn resolution(clock: SystemClock) -> Duration {
     let step = of_timespec(clock_getres(id(clock)));

@@ -87,7 +87,7 @@ impl Reader {
         self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
-    /// Lists the numeric names in the directory, ascending.
+    /// Lists the numbers above 0 among the names in the directory, ascending.
     pub(crate) fn numbers(&mut self, out: &mut Vec<u32>) -> Result<(), Errno> {
         seek(&self.dir, SeekFrom::Start(0))?;
         list_numbers(&self.dir, &mut self.listing, out)
@@ -332,8 +332,9 @@ fn open_file(at: impl AsFd, path: &CStr) -> Result<OwnedFd, Errno> {
     retry_on_intr(|| openat(&at, path, flags, Mode::empty()))
 }
 
-/// Reads a file that the kernel makes in one piece; returns its length. Only if the file fills the whole
-/// buffer is it read again, with a larger one.
+/// Reads a file that the kernel makes in one piece into the front of `buffer`, and returns its
+/// length. A file that fills the whole buffer is read again with a larger one, and is
+/// [`Errno::FBIG`] from [`TOO_LARGE_AT_ONCE`] bytes on.
 fn read_small(fd: &OwnedFd, buffer: &mut Vec<u8>) -> Result<usize, Errno> {
     if buffer.is_empty() {
         buffer.resize(CONTENTS, 0);
@@ -350,7 +351,8 @@ fn read_small(fd: &OwnedFd, buffer: &mut Vec<u8>) -> Result<usize, Errno> {
     }
 }
 
-/// Reads a file piece by piece to its end; returns its length.
+/// Reads a file piece by piece to its end into the front of `buffer`, which grows if need be.
+/// Returns the file's length; a file of [`TOO_LARGE`] bytes or more is [`Errno::FBIG`].
 fn read_whole(fd: &OwnedFd, buffer: &mut Vec<u8>) -> Result<usize, Errno> {
     if buffer.is_empty() {
         buffer.resize(CONTENTS, 0);
@@ -393,7 +395,8 @@ fn list_numbers(dir: &OwnedFd, listing: &mut Vec<u8>, out: &mut Vec<u32>) -> Res
     Ok(())
 }
 
-/// The number that a name consists of; `None` if it is not a number as the kernel writes it.
+/// The number that a name consists of. `None` for 0, leading zeros, a number of more than 32 bits,
+/// and any other text.
 fn file_number(name: &[u8]) -> Option<u32> {
     match name {
         [] | [b'0', ..] => None,
@@ -458,7 +461,7 @@ impl PidPath {
         }
     }
 
-    /// The path with `name` appended to its first `length` bytes.
+    /// Cuts the path to its first `length` bytes and appends `name`; returns the path.
     pub(crate) fn file(&mut self, length: usize, name: &[u8]) -> &CStr {
         self.length = length;
         self.push(name);

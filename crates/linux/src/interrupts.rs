@@ -73,7 +73,7 @@ impl<const N: usize> Tally<N> {
         }
     }
 
-    /// The counts of a processor that is on; `at` is the likely index.
+    /// The counts of a processor; `None` unless it is on. `at` is the likely index.
     pub(crate) fn of(&self, at: usize, cpu: u32) -> Option<&[u64; N]> {
         let is = |column: &&Column<N>| column.cpu == cpu && column.is_on;
         let column = self.columns.get(at).filter(is);
@@ -92,8 +92,9 @@ fn growth(last: u64, now: u64) -> u64 {
     if grown > 0x7fff_ffff { 0 } else { grown }
 }
 
-/// Calls `add` with the number of each processor in the heading of a table; returns whether the line is a
-/// heading.
+/// Calls `add` with the number of each processor in the heading of a table. Returns `false` if a
+/// `CPU` in the line has no whole number behind it; a line without `CPU` is a heading of no
+/// processors.
 fn head(line: &[u8], mut add: impl FnMut(u32)) -> bool {
     let mut rest = line;
     while let Some(at) = rest.windows(3).position(|word| word == b"CPU") {

@@ -29,7 +29,8 @@ use tally::{FIELDS, Sums, Tally};
 /// they take twice as many.
 const MOST_PATHS: usize = 128 << 20;
 
-/// The objects and counters that a collection needs.
+/// Which of this module's objects a collection wants, and for which of them it wants the memory
+/// counters.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct WantedMaps {
     image: bool,
@@ -301,8 +302,8 @@ impl Maps {
         self.spaces.push(Space { process, images, mapped, private, mappings, memory });
     }
 
-    /// The memory of a whole process in bytes, from `smaps_rollup`, in the order of [`FIELDS`];
-    /// `None` if the file cannot be read.
+    /// The memory of a whole process in bytes, from `smaps_rollup`, in the order of [`FIELDS`].
+    /// `None` if the process has ended or may not be read, and after a fault.
     fn rollup(&mut self, reader: &mut Reader, pid: u32) -> Option<[u64; FIELDS.len()]> {
         let mut path = PidPath::new(pid);
         let folder = path.len();

@@ -316,8 +316,8 @@ fn in_order<const N: usize>(text: &[u8], keys: [&[u8]; N]) -> Option<[Option<u64
     Some(values)
 }
 
-/// The numbers of the complete lines that begin with these words; `None` for a missing line. If several lines
-/// have one word, the first is used.
+/// The numbers of the complete lines that begin with these words; `None` for a line that is missing
+/// or has no number. If several lines with a number have one word, the first is used.
 pub(crate) fn keyed<const N: usize>(text: &[u8], keys: [&[u8]; N]) -> [Option<u64>; N] {
     let mut values = [None; N];
     let mut missing = N;

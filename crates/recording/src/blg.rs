@@ -44,16 +44,21 @@ use std::sync::Arc;
 const BUFFER_HEADER: usize = 0x48;
 /// The kind of the first buffer of a log, which describes the trace.
 const FILE_HEADER: u16 = 4;
-/// The kinds of events.
+/// The kind of an event with a part of the catalogue.
 const CATALOGUE: u8 = 0x20;
+/// The kind of an event with a part of a sample.
 const SAMPLE: u8 = 0x22;
+/// The kind of an event with a part of the titles.
 const TITLES: u8 = 0x24;
 /// The length in bytes of the head of a record or sub-record: `BL`, its kind, and its length with the head.
 const HEAD: usize = 8;
-/// The kind of a record with a sample, and the kinds of its sub-records.
+/// The kind of a record with a sample.
 const OF_SAMPLE: u16 = 0x0003;
+/// The kind of a sub-record with a data block.
 const OF_BLOCK: u16 = 0x0503;
+/// The kind of a sub-record with a single counter.
 const OF_COUNTER: u16 = 0x0103;
+/// The kind of a sub-record with several instances of a counter.
 const OF_COUNTERS: u16 = 0x0203;
 
 /// The most faults of a log that are kept; further ones are only counted.
@@ -62,9 +67,10 @@ const MOST_FAULTS: usize = 64;
 /// The most bytes of a record that is built from its parts.
 const LONGEST_RECORD: usize = 128 << 20;
 
-/// The largest difference between a time zone and UTC, and the longest time from an event that shows the zone
-/// to the writing of its buffer. Both are in steps of 100 ns.
+/// The largest difference between a time zone and UTC, in steps of 100 ns.
 const MOST_BIAS: i64 = 14 * 3600 * FileTime::PER_SECOND;
+/// The longest time from an event that shows the zone to the writing of its buffer, in steps of 100
+/// ns.
 const MOST_REST: u64 = 60 * FileTime::PER_SECOND as u64;
 
 /// The most [marks](Mark) of a log that are kept for seeking.
@@ -99,7 +105,7 @@ pub(crate) struct BinaryLog<R> {
     counters: Counters,
     /// The titles of the log, in English, and the made-up titles.
     titles: TitleList,
-    /// What is wrong with the log, and the parts of it that are not read.
+    /// The faults of the log, and its parts that are not read.
     faults: Vec<Fault>,
     /// The number of faults beyond [`MOST_FAULTS`].
     more_faults: usize,
@@ -424,7 +430,7 @@ impl<R: Read + Seek> BinaryLog<R> {
         &self.names
     }
 
-    /// What is wrong with the log, and the parts of it that are not read.
+    /// The faults of the log, and its parts that are not read.
     pub(crate) fn faults(&self) -> &[Fault] {
         &self.faults
     }

@@ -62,7 +62,7 @@ pub(crate) fn is_capture(folder: &Path) -> bool {
     folder.join(NAME).is_file()
 }
 
-/// Whether a path names a manifest.
+/// Whether the last part of a path is the name of a manifest.
 pub(crate) fn is_manifest(file: &Path) -> bool {
     file.file_name().is_some_and(|name| name == NAME)
 }

@@ -1,4 +1,5 @@
-//! From files to a source: data blocks, perfmon's binary logs, records of an experiment, or the folder of a capture.
+//! From files to a source: data blocks, perfhive's recordings, perfmon's binary and text logs,
+//! records of an experiment, or the folder of a capture.
 
 use crate::chain::Chain;
 use crate::files::{error, language_of_titles, other_form, read_block, read_titles};
@@ -16,11 +17,12 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Opens raw data blocks, one a file, and binary logs of perfmon as successive samples of one
-/// machine; a single folder that [`Capture`](crate::Capture) wrote, or a single file with the records of an experiment. `name` is the source's name
-/// in messages. Title lists in `titles` are preferred to those of a capture or log. Text logs are in
-/// `encoding`; without one, those that are neither UTF-8 nor UTF-16 are read as Windows-1252, with a
-/// warning.
+/// Opens raw data blocks, one a file, perfhive's recordings and binary logs of perfmon as
+/// successive samples of one machine; or text logs of perfmon; or a single folder that
+/// [`Capture`](crate::Capture) wrote; or a single file with the records of an experiment. `name` is
+/// the source's name in messages. Title lists in `titles` are preferred to those of a capture or
+/// log. Text logs are in `encoding`; without one, those that are neither UTF-8 nor UTF-16 are read
+/// as Windows-1252, with a warning.
 ///
 /// # Errors
 /// [`SourceErrorKind::Malformed`] if a file is not a data block or a capture is damaged,

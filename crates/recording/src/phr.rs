@@ -16,7 +16,7 @@
 //! | `encoder.rs`, `decoder.rs` | segments as differences to the sample before, and back |
 //! | `varint.rs` | numbers of few bytes |
 //! | `contents.rs` | what the payloads of the other frames hold: head, definitions, titles, faults |
-//! | `rotation.rs` | when a new file begins |
+//! | `rotation.rs` | the limits at which a new file begins, and the removal of old files |
 //! | `lines.rs` | the lines of an experiment's records: [`EventRecording`], and reading them |
 //! | `writer.rs` | [`RecordingWriter`] |
 //! | `reader.rs` | the samples of a file |
@@ -58,8 +58,8 @@ const SECTOR: u64 = 512;
 /// The largest number of bytes of a payload, both compressed and decompressed.
 const MOST: usize = 128 << 20;
 
-/// How far, in bytes, the first sound frame may be from the beginning of a file with a damaged
-/// beginning.
+/// The largest distance, in bytes, of the first sound frame from the beginning of a file with a
+/// damaged beginning.
 const DAMAGED_BEGINNING: u64 = 1 << 20;
 
 /// Whether a file begins as a recording does; `false` for a file that cannot be read.
@@ -71,8 +71,8 @@ pub(crate) fn is_recording(path: &Path) -> bool {
         && first == MAGIC
 }
 
-/// Whether a file with another beginning than a recording has frames of a recording near its
-/// beginning.
+/// Whether a file has the header of a frame behind its first byte and within [`DAMAGED_BEGINNING`]
+/// bytes; `false` for a file that cannot be read.
 pub(crate) fn is_damaged_recording(path: &Path) -> bool {
     let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
     is_file && reader::has_frame_within(path, DAMAGED_BEGINNING).unwrap_or(false)

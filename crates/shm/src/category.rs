@@ -514,7 +514,7 @@ impl InstanceShared {
     }
 
     /// Removes the entry of this instance from the table, and returns it; `None` if the name
-    /// belongs to another instance by now.
+    /// belongs to another instance by now, or to none.
     fn take_entry(&self, table: &mut Table) -> Option<Entry> {
         let entry = table.instances.get(&self.name)?;
         let own = match entry {

@@ -277,7 +277,7 @@ fn check_text(what: &str, text: &str) -> Result<(), PublishError> {
 }
 
 /// Whether a counter of this type with this base can be published: its value is a number, and it
-/// has a base if the type needs one.
+/// has a base, of the type of a base, exactly if its type needs one.
 pub(crate) fn is_countable(counter_type: CounterType, base_type: Option<CounterType>) -> bool {
     let has_number = matches!(counter_type.size(), SizeFacet::Dword | SizeFacet::Large)
         && matches!(counter_type.kind(), CounterKind::Number(_) | CounterKind::Counter(_));

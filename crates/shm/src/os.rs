@@ -60,7 +60,8 @@ impl Owner {
 /// The outcome of an attempt to remove the file of a possibly dead process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cleared {
-    /// A process holds the file, or the path is not that of a file.
+    /// A process holds the file or may be making it, or the path cannot be opened or is not that of
+    /// a file.
     InUse,
     /// The file was removed.
     Removed,
@@ -87,7 +88,7 @@ pub(crate) fn clear_away(path: &Path) -> Cleared {
     }
 }
 
-/// Whether the file is so young that its process may not have locked it yet.
+/// Whether a file is incomplete and so young that its process may not have locked it yet.
 fn is_being_made(file: &File, path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let written = || file.metadata().and_then(|meta| meta.modified()).ok();
@@ -124,7 +125,8 @@ pub(crate) fn remove_abandoned(path: &Path) {
     }
 }
 
-/// Removes the files of this user's ended processes from a folder.
+/// Removes the files of this user's ended processes from a folder, of which at most 4096 entries
+/// are looked at.
 pub(crate) fn tidy_up(folder: &Path) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten().take(4096) {

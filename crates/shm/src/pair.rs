@@ -114,9 +114,9 @@ struct Sizes {
     small_base: i64,
     /// The limit of what a small update adds to the value, which is always less.
     small_value: i64,
-    /// An update looks at the anchors if the base passes a multiple of this number; `look_value` is
-    /// the same for the value.
+    /// An update looks at the anchors if the base passes a multiple of this number.
     look_base: u64,
+    /// An update looks at the anchors if the value passes a multiple of this number.
     look_value: u64,
 }
 
@@ -140,8 +140,9 @@ const VALUE_BITS: u64 = u64::MAX >> (u64::BITS - SIZES.value);
 /// The distance at which anchors are renewed: half of the range.
 const BASE_BEHIND: u64 = 1 << (TAG - 1);
 const VALUE_BEHIND: u64 = 1 << (SIZES.value - 1);
-/// The bits of the tagged number of which one changes when base or value pass such a multiple. (The
-/// carry of the base counts with the value, and is less than 1 for each update.)
+/// The bits of the tagged number of which one changes when the base passes a multiple of
+/// `look_base` or the value a multiple of `look_value`. (The carry of the base counts with the
+/// value, and is less than 1 for each update.)
 const LOOK: u64 = (BASE_BITS & !(SIZES.look_base - 1)) | !((SIZES.look_value << TAG) - 1);
 
 /// The seven numbers of a counter with a base.
@@ -151,11 +152,13 @@ pub(crate) struct Pair<'a, W> {
     /// The anchor of the base: a base that the counter had not long ago.
     pub(crate) base: &'a W,
     pub(crate) tagged: &'a W,
-    /// The number of large updates that have begun; the next field counts those that have ended.
+    /// The number of large updates that have begun.
     pub(crate) begun: &'a W,
+    /// The number of large updates that have ended.
     pub(crate) ended: &'a W,
-    /// The sum of the values that large updates added; the next field is the sum of their bases.
+    /// The sum of the values that large updates added.
     pub(crate) large_value: &'a W,
+    /// The sum of the bases that large updates added.
     pub(crate) large_base: &'a W,
 }
 
@@ -197,8 +200,7 @@ pub(crate) fn settle(before: Before, between: Between, after: After) -> Option<(
     })
 }
 
-/// The distances of value and base, as the tagged number `now` has them, above their anchors
-/// `value` and `base`.
+/// The distances of value and base, as the tagged number `now` has them, above their anchors.
 #[inline]
 fn ahead(now: u64, value: u64, base: u64) -> (u64, u64) {
     // Base and value never borrow from each other: neither is below its anchor.
@@ -251,8 +253,7 @@ impl<W: Word> Pair<'_, W> {
                 continue; // Another thread renewed them.
             }
             let (more_value, more_base) = ahead(now, value, base);
-            // In this order: a thread that finds the base's anchor renewed relies on the value's
-            // being so.
+            // In this order: a renewed anchor of the base means that the value's is renewed, too.
             if more_value >= VALUE_BEHIND {
                 self.value.replace(value, value.wrapping_add(more_value));
             }
@@ -265,8 +266,7 @@ impl<W: Word> Pair<'_, W> {
 
     #[cold]
     fn add_large(&self, value: u64, base: u64) {
-        // A reader that sees one of the additions also sees `begun`, and one that sees `ended` sees
-        // both.
+        // A reader that sees one of the additions sees `begun`; one that sees `ended` sees both.
         self.begun.add(1, Ordering::Relaxed);
         self.large_value.add(value, Ordering::Release);
         self.large_base.add(base, Ordering::Release);

@@ -40,7 +40,7 @@ impl Readers {
     }
 
     /// Removes a reader. The last reader closes the key, and waits at most [`CLOSES`] until it is
-    /// closed.
+    /// closed; while a thread is closing the key already, it does not wait.
     pub(crate) fn leave(&'static self) {
         let mut state = self.state();
         state.readers = state.readers.saturating_sub(1);

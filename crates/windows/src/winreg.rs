@@ -228,9 +228,10 @@ impl PerfRegistry for Local {
 /// Another machine's registry over one connection.
 struct Far {
     data: Key,
-    /// `HKEY_LOCAL_MACHINE` of the other machine; `perflib` is the key `Perflib` below it. Reading
-    /// them needs other rights than the counters do; without them English titles remain.
+    /// `HKEY_LOCAL_MACHINE` of the other machine; `None` if it cannot be read, which needs other
+    /// rights than the counters do. English titles remain then.
     machine: Option<Key>,
+    /// The key `Perflib` below `machine`; `None` if it cannot be read.
     perflib: Option<Key>,
     names: Names,
     unreadable: Unreadable,

@@ -12,12 +12,14 @@ use super::statistics::Comparison;
 use super::{silent, time};
 use crate::{command, workspace};
 
-/// The bytes of a buffer of the captured log, and the buffers that have only samples.
+/// The size of a buffer of the captured log, in bytes.
 const BUFFER: usize = 0x10000;
+/// The positions of the buffers that have only samples.
 const OF_SAMPLES: std::ops::Range<usize> = 3..7;
+/// The least size of the large log, in bytes.
 const SIZE: usize = 100_000_000;
 const GOAL: Duration = Duration::from_secs(2);
-/// The most rounds: a report takes as long as a hundred runs of other commands.
+/// The largest number of rounds: a report takes as long as a hundred runs of other commands.
 const MOST_ROUNDS: usize = 11;
 
 pub(super) fn run(rounds: usize) -> Result<()> {

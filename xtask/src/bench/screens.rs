@@ -19,11 +19,11 @@ const PEERS: [SystemTool; 3] = [
 ];
 /// The number of processes that the machine has during the measurement.
 const PROCESSES: usize = 500;
-/// How long a program may take to begin, before it is watched.
+/// The time that a program has to begin before it is watched.
 const WARM_UP: Duration = Duration::from_secs(5);
-/// How long a program is watched each time.
+/// The time for which a program is watched in each round.
 const WATCHED: Duration = Duration::from_secs(20);
-/// The rounds, unless the command line asks for fewer.
+/// The largest number of rounds; the command line may ask for fewer.
 const ROUNDS: usize = 3;
 /// The most processor time that `perfhive view` may take, in percent of one processor.
 const GOAL: f64 = 1.5;

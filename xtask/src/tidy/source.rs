@@ -81,8 +81,8 @@ pub(super) fn blanket_allows(path: &str, text: &str) -> Vec<Finding> {
     findings
 }
 
-/// The finding for a file with too many lines, a warning from [`LONG`] and an error from [`TOO_LONG`] on; `None`
-/// for shorter files and for tests.
+/// The finding for a file with more than [`LONG`] lines: a warning, and an error if the file has
+/// more than [`TOO_LONG`]; `None` for shorter files and for tests.
 pub(super) fn length(path: &str, text: &str) -> Option<Finding> {
     let lines = text.lines().count();
     if path.split('/').any(|part| part == "tests" || part == "tests.rs") || lines <= LONG {

@@ -14,7 +14,7 @@ use perfhive_view::number::push_grouped;
 use perfhive_view::{Field, Names};
 use std::time::{Duration, Instant};
 
-/// How long the program waits for the current sample after Ctrl-C.
+/// The longest time that the program waits for the current sample after Ctrl-C.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 pub(super) fn run(global: &Global, args: &Args) -> Outcome {

@@ -16,8 +16,10 @@ use perfhive::{
 use perfhive_view::{Field, LOCAL_KEYS, Names};
 use std::fmt::Write as _;
 
-/// The objects for which there are two readers: /proc and BPF, or the registry and native functions.
+/// The object Process, for which there are two readers: /proc and BPF, or the registry and native
+/// functions.
 const PROCESS: TitleIndex = TitleIndex(230);
+/// The object Thread, for which there are the same two readers.
 const THREAD: TitleIndex = TitleIndex(232);
 
 /// An object that is explained, or one of its counters.

@@ -26,7 +26,7 @@ use perfhive_view::{Detail, LOCAL_KEYS, Quantity};
 use rows::{KEYS, Rows, SampleRef};
 use std::time::{Duration, Instant};
 
-/// How long the program waits for the current sample, and for the cost, after Ctrl-C.
+/// The longest time that the program waits for the current sample, and for the cost, after Ctrl-C.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// A running measurement.

@@ -14,11 +14,11 @@ use perfhive::{
 use perfhive_view::Field;
 use std::time::Duration;
 
-/// How long the command waits for a provider that it has just enabled: longer than the default timeout
-/// of a provider's functions.
+/// The longest time that the command waits for a provider that it has just enabled: longer than the
+/// default timeout of a provider's functions.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How many indexes from a provider's first name on are asked for at most.
+/// The largest number of indexes, from a provider's first name on, that are asked for.
 const MOST_NAMES: u32 = 4096;
 
 pub(super) fn run(global: &Global, args: &Providers) -> Outcome {

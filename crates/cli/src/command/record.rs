@@ -17,7 +17,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long the program waits for the current sample after Ctrl-C.
+/// The longest time that the program waits for the current sample after Ctrl-C.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 pub(super) fn run(global: &Global, args: &Args) -> Outcome {

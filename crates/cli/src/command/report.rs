@@ -103,8 +103,8 @@ pub(super) struct Wanted<'a> {
     pub(super) choice: Choice,
     /// The thresholds to evaluate; `None` to evaluate none.
     pub(super) rules: Option<&'a rules::Rules>,
-    /// How many of the busiest processes the report has, and how many of those with the largest
-    /// working sets.
+    /// The number of the busiest processes in the report, and of those with the largest working
+    /// sets.
     pub(super) top: usize,
     /// The name of the machine to report on; `None` for the recording's own machine.
     pub(super) machine: Option<String>,

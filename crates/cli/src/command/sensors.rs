@@ -190,8 +190,8 @@ fn matching<'a>(sensors: &'a [Sensor], text: &str) -> (Vec<&'a Sensor>, Option<N
     }
 }
 
-/// Whether a pattern matches the name of a sensor: the whole name, encoded as printed or not, with or without
-/// the source, or the group or sensor alone.
+/// Whether a pattern matches the name of a sensor, with or without the source, encoded as printed
+/// or not; or the group alone or the sensor alone, not encoded.
 fn is_meant(pattern: &NamePattern, name: &SensorName) -> bool {
     let (source, group, sensor) = (name.source(), name.group(), name.sensor());
     let printed = name.to_string();

@@ -22,7 +22,7 @@ use perfhive::{CounterPath, FileTime, Query, SourceError, TitleDatabase};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long the program waits for the current sample after Ctrl-C.
+/// The longest time that the program waits for the current sample after Ctrl-C.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The text that typeperf prints at its end; scripts wait for it.

@@ -24,7 +24,7 @@ const USUAL: Duration = Duration::from_secs(1);
 /// The most values of a curve, on a very wide window.
 const LONGEST_CURVE: usize = 400;
 
-/// How the samples are shown.
+/// The form in which the samples are shown.
 enum Face {
     /// A table that is redrawn in place.
     Redrawn(Box<Screen>, Signals),
@@ -47,7 +47,7 @@ struct Watching {
     history: History,
     /// The paths that cannot be read so far. They are tried again with each sample.
     absent: Vec<Absent>,
-    /// Which readings are shown.
+    /// The choice of the readings that are shown, and their order.
     arrangement: Arrangement,
     choice: Choice,
     /// The paths for which a missing instance was already reported.

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-/// What to do if a file with the wanted name exists already.
+/// The treatment of a file that exists already under the wanted name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Existing {
     /// Nothing is written.

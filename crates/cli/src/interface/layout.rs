@@ -110,7 +110,7 @@ pub(crate) struct Share {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct View {
     pub(crate) name: String,
-    /// How many seconds charts show; `None` for a whole recording.
+    /// The length of the time that charts show, in seconds; `None` for a whole recording.
     pub(crate) seconds: Option<f64>,
     /// Whether charts stand still and are overwritten from the left, with a bar at the newest sample.
     pub(crate) wraps: bool,

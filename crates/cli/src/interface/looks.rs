@@ -1,8 +1,8 @@
-//! The looks of lines: which colour and marker a further line of a chart takes.
+//! The looks of lines: the colour and the marker that a further line of a chart takes.
 
 use perfhive_view::palette::{COLOURS, LOOKS, look};
 
-/// How many lines of a chart have each look and each colour.
+/// The numbers of lines of a chart that have each look and each colour.
 pub(super) struct Looks {
     looks: [usize; LOOKS],
     colours: [usize; COLOURS.len()],

@@ -67,7 +67,7 @@ pub(crate) enum Event {
     Elsewhere(String),
     /// A message for the user, such as about a file that was written.
     Note(String),
-    /// Why not all of the source can be read at present; `None` if all can be.
+    /// The reason why a part of the source cannot be read at present; `None` if all can be.
     Failed(Option<String>),
     /// A recording has grown, and has names now that it lacked before.
     Named,
@@ -208,7 +208,7 @@ pub(crate) struct Model {
     /// The sources, at least one.
     pub(crate) sources: Vec<Seen>,
     pub(crate) is_frozen: bool,
-    /// How many seconds charts show; `None` for everything.
+    /// The length of the time that charts show, in seconds; `None` for everything.
     pub(crate) seconds: Option<f64>,
     /// The time at which charts end; `None` for the newest sample.
     pub(crate) end: Option<FileTime>,
@@ -357,7 +357,7 @@ pub(crate) struct Row<'a> {
     pub(crate) identity: Option<&'a Identity>,
     pub(crate) cells: Vec<Option<&'a Value>>,
     pub(crate) process: Option<u32>,
-    /// How many ancestors the row has in the tree.
+    /// The number of ancestors that the row has in the tree.
     pub(crate) depth: usize,
     /// Whether the instance is a sum or idle time.
     pub(crate) is_sum: bool,

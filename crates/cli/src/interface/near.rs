@@ -1,7 +1,8 @@
 //! The part of a thinned recording that is seen, read again more closely.
 //!
-//! Of a recording with many samples every so-many-th is read. Where charts show a part of it, that part is read
-//! again with as many samples as are read of a whole recording, and shown in place of the thinned one.
+//! Of a recording with many samples only every second, third or later one is read. Where charts
+//! show a part of it, that part is read again with as many samples as are read of a whole
+//! recording, and shown in place of the thinned one.
 
 use super::entries::LineKey;
 use super::layout::View;

@@ -1,4 +1,4 @@
-//! The places of panes on the screen, and how the user changes them.
+//! The places of panes on the screen, and their changes by the user.
 //!
 //! Panes stand in rows. As long as no pane has a row, rows are made from the kinds of panes and the size of the screen.
 //! The first change by the user gives each pane the row and the share of the screen that it has.
@@ -11,7 +11,7 @@ use ratatui_core::layout::Rect;
 pub(super) const LEAST_WIDTH: u16 = 12;
 /// The height of the lowest pane that is drawn.
 pub(super) const LEAST_HEIGHT: u16 = 3;
-/// How many cells a key moves an edge.
+/// The number of cells by which a key moves an edge.
 const STEP: i32 = 2;
 
 /// An edge between panes, which can be moved.

@@ -14,9 +14,9 @@ pub(super) struct Pasted {
     waiting: HashSet<String>,
     all: usize,
     added: usize,
-    /// The number of pasted paths that cannot be added; the next field says why the first of them
-    /// cannot.
+    /// The number of pasted paths that cannot be added.
     refused: usize,
+    /// The reason why the first of them cannot be added.
     why: String,
 }
 

@@ -35,7 +35,7 @@ pub(crate) struct Seen {
     pub(crate) is_loading: bool,
     /// The reason why a part of the source cannot be read at present; `None` if all can be.
     pub(crate) failure: Option<String>,
-    /// How long collecting the newest sample took.
+    /// The time that collecting the newest sample took.
     pub(crate) took: Duration,
     pub(crate) tree: Option<Arc<Tree>>,
     /// A part of the recording with more of its samples than `past` has; `None` if no part is read closely.

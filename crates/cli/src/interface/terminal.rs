@@ -62,7 +62,7 @@ pub(super) enum Message {
 
 /// The most messages that wait for the loop.
 const WAITING: usize = 32;
-/// How long a signal that ends the program waits until the loop has reset the terminal.
+/// The longest time that a signal that ends the program waits for the loop to reset the terminal.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The shortest time between two drawings of the screen.
 const PAUSE: Duration = Duration::from_millis(30);

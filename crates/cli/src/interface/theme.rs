@@ -3,7 +3,7 @@
 use perfhive_view::palette::colour;
 use ratatui_core::style::{Color, Modifier, Style};
 
-/// How many colours the terminal has.
+/// The number of colours that the terminal has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Theme {
     /// No colours: markers and bold letters are used instead.

@@ -456,7 +456,8 @@ impl Model {
         }
     }
 
-    /// The place of the counter in the selected line of the legend, or of the column by which a table is sorted.
+    /// The place of the counter in the selected line of the legend, or of the column by which a
+    /// table is sorted (the first if by none); `None` if there is none.
     fn selected_place(&self) -> Option<usize> {
         let pane = self.view.panes.get(self.focus)?;
         if pane.kind == Kind::Table {

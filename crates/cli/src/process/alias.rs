@@ -2,7 +2,7 @@
 
 use super::{ELAPSED, PID, ProcessCounter, WORKING_SET};
 
-/// How a column's values are written for people.
+/// The form in which a column's values are written for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// The name of the process.
@@ -25,7 +25,7 @@ pub(crate) struct Alias {
     pub(crate) alias: &'static str,
     /// The counter; `None` for a column without one.
     pub(crate) counter: Option<ProcessCounter>,
-    /// How its values are written.
+    /// The form in which its values are written.
     pub(crate) form: Form,
 }
 

@@ -158,7 +158,8 @@ fn push_csv<'a>(out: &mut String, fields: impl IntoIterator<Item = Field<'a>>) {
     out.push_str(String::from_utf8_lossy(&line).trim_end_matches('\n'));
 }
 
-/// Appends a line of TSV, without a line end; tabs and line breaks are escaped.
+/// Appends a line of TSV, without a line end; tabs, line breaks and backslashes are escaped by a
+/// backslash.
 fn push_tsv<'a>(out: &mut String, fields: impl IntoIterator<Item = Field<'a>>) {
     for (place, field) in fields.into_iter().enumerate() {
         if place > 0 {

@@ -47,7 +47,7 @@ pub(crate) struct Table {
     floors: Vec<(usize, usize)>,
 }
 
-/// How a table is printed.
+/// The options by which a table is printed.
 #[derive(Clone, Copy)]
 pub(crate) struct Layout {
     /// The colours of the table.
@@ -265,8 +265,9 @@ fn push_line<'a>(
     out.push('\n');
 }
 
-/// A text that fits into `room` columns, with an ellipsis in its middle if it is too long: the end of a name
-/// distinguishes it as often as the beginning.
+/// A text that fits into `room` columns. If it is too long, an ellipsis replaces what stands before
+/// its first parenthesis, or else its middle: the end of a name distinguishes it as often as the
+/// beginning.
 pub(crate) fn shortened(text: &str, room: usize) -> String {
     if width(text) <= room {
         return text.to_string();

@@ -105,7 +105,7 @@ impl Symbols {
 }
 
 /// The value of a C integer: decimal, hexadecimal or octal, with or without U and L. `None` for any
-/// other text.
+/// other text, and for a number above `u32::MAX`.
 fn number(text: &str) -> Option<u32> {
     let text = text.trim_end_matches(['u', 'U', 'l', 'L']);
     if let Some(hex) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {

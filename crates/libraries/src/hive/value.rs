@@ -96,7 +96,8 @@ fn unquote(text: &str) -> Result<(String, &str), String> {
     Err("a text has no end; a quotation mark ends it".to_string())
 }
 
-/// Writes a text in quotation marks.
+/// Writes a text in quotation marks. Quotation marks, backslashes, line breaks, tabs, control
+/// characters, and characters that change the direction of a line are escaped.
 pub(super) fn quote(out: &mut String, text: &str) {
     out.push('"');
     for c in text.chars() {

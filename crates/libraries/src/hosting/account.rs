@@ -142,15 +142,16 @@ impl Account {
         lock(&self.inner).record.pause_left(now())
     }
 
-    /// The number of failures in a row, and the message of the last one.
+    /// The number of failures in a row, and the message of the last one, which is empty if none is
+    /// known.
     pub(crate) fn failures(&self) -> (u32, String) {
         let inner = lock(&self.inner);
         (inner.record.in_a_row, inner.record.fault.clone().unwrap_or_default())
     }
 
-    /// The time that a reader without a deadline waits for the provider: twice the provider's
-    /// longest recent time (limited to five minutes), but at least `usual`. After a wait in vain it
-    /// is at least a quarter of `usual`.
+    /// The time that a reader without a deadline waits for the provider: twice the longest recent
+    /// time of a call, of which at most five minutes count, but at least `usual`. From a wait in
+    /// vain until a call returns, the least time is a quarter of `usual`.
     pub(crate) fn patience(&self, usual: Duration) -> Duration {
         let inner = lock(&self.inner);
         let least = if inner.record.late > 0 { usual / PROBATION } else { usual };
@@ -236,7 +237,8 @@ impl Account {
         inner.record.quarantined && !was_quarantined
     }
 
-    /// Writes to the account's file all changes that the file does not have yet.
+    /// Adds the collections that the account's file does not count yet to the file, if its lock is
+    /// free within [`LOCK_PATIENCE`].
     pub(crate) fn flush(&self) {
         let mut inner = lock(&self.inner);
         if inner.unwritten.collections > 0 {
@@ -328,8 +330,8 @@ fn now() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The fingerprint of a library and its registration. If it differs from the file's, the account
-/// begins anew.
+/// The fingerprint of a registration, its library's file and the test level; that a provider is
+/// disabled does not count. If it differs from the file's, the account begins anew.
 fn fingerprint(of: &Registration, library: Option<LibraryStamp>, level: TestLevel) -> u64 {
     // A provider that is disabled or enabled keeps its account.
     let mut of = of.clone();

@@ -10,7 +10,7 @@ mod questions;
 
 use crate::hosting::area::{LAST_ROOM, larger};
 use crate::hosting::describe::KnownObjects;
-use crate::hosting::hosted::{Call, HostedLibrary, Patience};
+use crate::hosting::hosted::{Call, CallFault, HostedLibrary, Patience};
 use crate::hosting::options::HostOptions;
 use crate::hosting::state::LibraryState;
 use crate::hosting::wire::Lane;
@@ -49,7 +49,8 @@ impl fmt::Display for Severity {
 pub struct Finding {
     /// The severity of the finding.
     pub severity: Severity,
-    /// The request that the finding is about: a value string, or a function's name.
+    /// The subject of the finding: the value string of a request, the name of a function,
+    /// `manifest`, or the number of threads that collected at once.
     pub asked: String,
     /// A text that says what the library did and, if that is wrong, the way out.
     pub message: String,
@@ -186,11 +187,12 @@ impl Check {
         self.look_at_indexes();
         self.look_at_manifest();
         match self.library.take().map(HostedLibrary::close) {
-            Some(false) => {
+            Some(Ok(())) => self.good("Close", "comes back"),
+            Some(Err(CallFault::Failed(message))) => self.wrong("Close", message),
+            Some(Err(CallFault::TimedOut(_) | CallFault::NotYet(_))) => {
                 let message = "does not come back within half a second: readers do not wait for it";
                 self.warn("Close", message);
             }
-            Some(true) => self.good("Close", "comes back"),
             None => {}
         }
         if self.known.is_empty() && reached == 0 {

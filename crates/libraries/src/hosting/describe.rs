@@ -132,7 +132,8 @@ fn is_same(definition: &[u8], object: &[u8]) -> bool {
         && object.get(DEFINITIONS..definition.len()) == Some(counters)
 }
 
-/// Whether an object has instances, by its instance count.
+/// Whether an object is of the kind that has instances, even if it has none at the moment, by its
+/// instance count.
 fn has_instances(object: &[u8]) -> bool {
     let count = object.get(40..).and_then(|rest| rest.first_chunk::<4>());
     count.is_some_and(|count| !matches!(i32::from_le_bytes(*count), -1 | -3))

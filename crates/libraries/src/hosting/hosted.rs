@@ -35,7 +35,7 @@ pub(crate) struct Call {
     /// The error code that the function returned.
     pub(crate) code: u32,
     pub(crate) claim: RawClaim,
-    /// The messages that the provider reported during the call.
+    /// The messages that the provider reported during the call or since the call before it.
     pub(crate) reports: Vec<String>,
     /// A note about the confinement of the process, such as a restriction that failed. Only the first
     /// result of a process has it.
@@ -84,24 +84,26 @@ pub(crate) struct HostedLibrary {
     registration: Arc<Registration>,
     command: HostCommand,
     memory_limit: u64,
-    /// The pause after the second crash in a row, since the first has none; `hang_pause` is the
-    /// pause after the first hang.
+    /// The pause after the second crash in a row, since the first has none.
     crash_pause: Duration,
+    /// The pause after the first hang.
     hang_pause: Duration,
     process: Option<HostProcess>,
     /// The call at which the process is still at work; `None` if there is no such call.
     in_flight: Option<CallInFlight>,
-    /// The collection that was sent before [`collect`](Self::collect) is called; `early` is
-    /// the reason why it could not be sent.
+    /// The collection that was sent before [`collect`](Self::collect) is called; `None` if none
+    /// was.
     begun: Option<BegunCall>,
+    /// The reason why the collection could not be sent before [`collect`](Self::collect) is called.
     early: Option<CallFault>,
     note: Option<String>,
     /// The time that the last call of Collect took, or has taken so far.
     took: Duration,
     next_id: u32,
-    /// The number of failures since the last calm; `good` is the number of collections
-    /// since the last failure.
+    /// The number of failures since the last [`CALM`] collections in a row without one, with those
+    /// that other readers met.
     failures: u32,
+    /// The number of collections since the last failure.
     good: u32,
     not_before: Option<Instant>,
     last_failure: String,
@@ -114,9 +116,9 @@ struct CallInFlight {
     id: u32,
     function: Function,
     since: Instant,
-    /// Whether a reader waited until the call was overdue; `is_reported` says whether that
-    /// was reported.
+    /// Whether a reader waited until the call was overdue.
     is_late: bool,
+    /// Whether it was reported that the call is overdue.
     is_reported: bool,
 }
 
@@ -178,7 +180,7 @@ impl HostedLibrary {
         (!left.is_zero()).then_some(left)
     }
 
-    /// The time that the last call of Collect took.
+    /// The time that the last call of Collect took, or has taken so far.
     pub(crate) fn took(&self) -> Duration {
         self.took
     }
@@ -199,7 +201,8 @@ impl HostedLibrary {
         self.buffer = Some(buffer);
     }
 
-    /// Begins a collection without waiting: starts the process, or makes it call Collect.
+    /// Begins a collection without waiting: starts the process, or makes it call Collect. Does
+    /// nothing while a call is in flight, or if the value is too long for a packet.
     pub(crate) fn begin(&mut self, value: &str, lane: Lane, room: usize) {
         self.forget_begun();
         // An older call in flight is waited for by `collect`.
@@ -212,8 +215,8 @@ impl HostedLibrary {
         }
     }
 
-    /// Waits until the library is open, if [`begin`](Self::begin) started its process, and
-    /// makes it call Collect.
+    /// If [`begin`](Self::begin) started the process, waits until the library is open and makes it
+    /// call Collect; otherwise does nothing.
     pub(crate) fn go_on(&mut self, value: &str, lane: Lane, room: usize, patience: Patience) {
         if self.in_flight.is_some_and(|call| call.function == Function::Open) {
             let ready = self.make_ready(patience);

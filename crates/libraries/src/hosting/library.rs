@@ -131,7 +131,7 @@ impl LoadedLibrary {
         })
     }
 
-    /// Calls the library's Close.
+    /// Calls the library's Close, if it has one.
     pub(crate) fn close(&self) {
         if let Some(close) = self.close {
             // SAFETY: one Open succeeded before.
@@ -198,8 +198,8 @@ unsafe fn function<F: Copy>(library: &Library, path: &Path, name: &str) -> Resul
 /// The reports that a library made outside of calls.
 type StrayReports = Mutex<Vec<String>>;
 
-/// Adds a report to the messages, unless there are already
-/// [`MESSAGES`](crate::hosting::wire::MESSAGES) messages.
+/// Adds a report, cut to the greatest length of a message, to the messages, unless there are
+/// already [`MESSAGES`](crate::hosting::wire::MESSAGES) messages.
 fn keep(messages: &mut Vec<String>, text: &[u8]) {
     if messages.len() < crate::hosting::wire::MESSAGES {
         messages.push(crate::hosting::wire::cut(&String::from_utf8_lossy(text)).to_string());
@@ -207,7 +207,7 @@ fn keep(messages: &mut Vec<String>, text: &[u8]) {
 }
 
 thread_local! {
-    /// Reports that are made during a call on this thread.
+    /// Reports that are made during a call on this thread; `None` outside of calls.
     static REPORTS: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
 }
 

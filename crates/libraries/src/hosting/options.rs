@@ -43,9 +43,10 @@ impl HostCommand {
         Ok(Self { program, arguments: vec![argument.into()] })
     }
 
-    /// The installed host: the absolute path in `PERFHIVE_HOST` when perfhive was built, or else
-    /// `/usr/bin/perfhive` or `/usr/local/bin/perfhive`. `None` if no such file exists. The
-    /// environment and the folder of the running program do not count: other users may choose them.
+    /// The installed host: the absolute path in `PERFHIVE_HOST` when perfhive was built; without
+    /// that variable `/usr/bin/perfhive`, or else `/usr/local/bin/perfhive`. `None` if no such file
+    /// exists. The environment and the folder of the running program do not count: other users may
+    /// choose them.
     #[must_use]
     pub fn installed() -> Option<Self> {
         let usual = ["/usr/bin/perfhive", "/usr/local/bin/perfhive"];

@@ -41,9 +41,9 @@ pub(crate) struct HostProcess {
 /// The reason why a host process did not answer.
 #[derive(Debug)]
 pub(crate) enum HostSilence {
-    /// The deadline passed without an answer.
+    /// The deadline passed without an answer, or the host does not take requests.
     Late,
-    /// The process has ended; the text says how.
+    /// The process has ended, or cannot be used any more; the text says how.
     Gone(String),
 }
 
@@ -52,7 +52,7 @@ impl HostProcess {
     /// processes. Nothing is loaded yet.
     ///
     /// # Errors
-    /// Why it cannot be started, in words.
+    /// A text that says why the process cannot be started.
     pub(crate) fn start(command: &HostCommand, processes: bool) -> Result<Self, String> {
         let failed = |what: &'static str| move |error: Errno| format!("{what}: {error}");
         let (socket, theirs) =
@@ -76,7 +76,8 @@ impl HostProcess {
     }
 
     /// Copies the guards of a buffer of `room` bytes, and its first `data` bytes, out of the shared
-    /// memory. Returns whether the memory had all of these bytes.
+    /// memory into `whole`. Returns `false` if `whole` is too short, or if the memory lacks some of
+    /// these bytes.
     pub(crate) fn copy(&mut self, room: usize, data: usize, whole: &mut [u8]) -> bool {
         const GUARD: usize = GuardedBuffer::GUARD;
         let Some((body, behind)) = whole.split_at_mut_checked(GUARD + room) else { return false };
@@ -132,9 +133,9 @@ impl HostProcess {
         }
     }
 
-    /// Makes the process close the library and end by itself within half a second. The caller waits
-    /// only a few milliseconds, which is enough for most libraries; a thread waits for the
-    /// remaining time.
+    /// Makes the process close the library and end by itself; a process that still runs after half
+    /// a second is ended. The caller waits only a few milliseconds, which is enough for most
+    /// libraries; a thread waits for the remaining time.
     pub(crate) fn close(mut self) {
         const AT_ONCE: Duration = Duration::from_millis(5);
         const MOMENT: Duration = Duration::from_millis(500);
@@ -149,15 +150,6 @@ impl HostProcess {
                 let _ = self.wait(u32::MAX, Instant::now() + MOMENT);
             });
         }
-    }
-
-    /// Makes the process close the library and end by itself, and waits up to half a second.
-    /// Returns whether Close came back.
-    pub(crate) fn close_and_wait(mut self) -> bool {
-        self.is_closing = true;
-        let sent = self.send(&Request::Close).is_ok();
-        let end = Instant::now() + Duration::from_millis(500);
-        sent && matches!(self.wait(u32::MAX, end), Err(HostSilence::Gone(_)))
     }
 
     /// Ends the process, and the processes that its library started.
@@ -221,7 +213,7 @@ impl HostProcess {
 /// can change what it leads to.
 ///
 /// # Errors
-/// Why the program is not trusted.
+/// A text that says why the program is not trusted.
 fn trusted(program: &Path) -> Result<PathBuf, String> {
     if program == Path::new(THIS_PROGRAM) {
         return Ok(program.into());

@@ -73,7 +73,8 @@ impl ExtensionRoster {
         }
     }
 
-    /// Takes over `registrations` in place of the known ones; returns whether they differ.
+    /// Takes over `registrations` in place of the known ones. Returns whether a provider was added
+    /// or removed, or differs in its registration, titles, test level or library's file.
     fn update(&mut self, registrations: &Registrations) -> bool {
         *lock(&self.registrations) = registrations.providers.clone();
         let level = registrations.test_level;

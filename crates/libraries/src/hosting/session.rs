@@ -97,8 +97,8 @@ impl ExtensionSession {
         Ok(())
     }
 
-    /// Notes whether the last request failed, and writes its failure to the log, since the
-    /// broker does not get it.
+    /// Notes whether the last request failed, and writes its failure to the log, since the broker
+    /// does not get it. A library that is at work or in a pause is not logged.
     fn note(&mut self, error: Option<&ProviderError>) {
         self.failed = error.is_some();
         // The reason of a pause was logged when it began.

@@ -23,7 +23,8 @@ pub(crate) struct LibraryState {
     pub(crate) options: HostOptions,
     pub(crate) level: TestLevel,
     pub(crate) known: Mutex<KnownObjects>,
-    /// Whether more objects are known than the provider describes.
+    /// Whether objects, or new definitions of objects, are known that the provider does not
+    /// describe yet.
     pub(crate) has_news: AtomicBool,
     /// Whether the provider was described with objects, so that further objects are
     /// unusual.
@@ -32,7 +33,8 @@ pub(crate) struct LibraryState {
     pub(crate) has_turned: AtomicBool,
     /// A note about the host process that no reader has been given yet; `None` if there is none.
     pub(crate) note: Mutex<Option<String>>,
-    /// A library in a running host process that the last session left in good order.
+    /// A library in a running host process that the last session left in good order; `None` if
+    /// there is none.
     parked: Mutex<Option<HostedLibrary>>,
     /// The size in bytes of the buffer that was large enough for the last collection.
     pub(crate) room: AtomicUsize,

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 /// The length of the longest packet, in bytes; the socket's own limit is larger.
 pub(crate) const LONGEST: usize = 128 << 10;
-/// The most messages of a provider in one answer; `MESSAGE` is the length of the longest
-/// one.
+/// The most messages of a provider in one answer.
 pub(crate) const MESSAGES: usize = 8;
+/// The length of the longest message of a provider, in bytes.
 const MESSAGE: usize = 1000;
 
 /// The version that both ends must have.
@@ -73,9 +73,10 @@ pub(crate) struct Response {
     pub(crate) code: u32,
     /// The distance in bytes by which Collect moved its pointer.
     pub(crate) moved: i64,
-    /// The two counts of Collect; for [`Request::Together`] the number of calls and of
-    /// wrong answers.
+    /// The number of bytes that Collect gave; for [`Request::Together`] the number of calls.
     pub(crate) bytes: u32,
+    /// The number of objects that Collect gave; for [`Request::Together`] the number of wrong
+    /// answers.
     pub(crate) objects: u32,
     /// The time that Collect took, in nanoseconds.
     pub(crate) took: u64,
@@ -84,7 +85,7 @@ pub(crate) struct Response {
     pub(crate) failure: Option<String>,
     /// A note about the confinement of the process, such as a restriction that failed; only from Open.
     pub(crate) note: Option<String>,
-    /// The messages that the provider reported during the call.
+    /// The messages that the provider reported during the call or since the call before it.
     pub(crate) reports: Vec<String>,
 }
 

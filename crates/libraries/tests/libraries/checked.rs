@@ -46,13 +46,19 @@ fn sound_libraries_have_no_findings() {
 fn each_faulty_library_has_its_finding() {
     let folder = Folder::new("unsound");
     folder.compile("tests/libraries/zoo.c");
-    let rows: [(&str, &str); 27] = [
+    let rows: [(&str, &str); 30] = [
         ("!crashes", "error Global: crashed with signal 11"),
         ("crashes", "error 50000: crashed with signal 11"),
         ("crashes in Open", "crashed with signal 11 (access outside of its memory) in Open"),
         ("refuses to open", "Open answered with error 2"),
         ("never comes back from Open", "did not come back from Open within 2s"),
         ("never comes back from Close", "warning Close: does not come back within"),
+        ("crashes in the last Close", "error Close: crashed with signal 11"),
+        ("exits in the last Close", "error Close: left its process with exit status 0 in Close"),
+        (
+            "never comes back from the last Close",
+            "warning Close: does not come back within half a second",
+        ),
         ("!never returns", "did not come back from Collect within 2s"),
         ("!exits", "left its process with exit status 7"),
         ("!wrong byte count", "warning Global: the byte count says 176"),

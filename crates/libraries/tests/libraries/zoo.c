@@ -101,7 +101,14 @@ PERFHIVE_EXPORT DWORD CloseZoo(void)
     if (is("never comes back from Close"))
         for (;;)
             pause();
-    atomic_fetch_sub(&opened, 1);
+    int before = atomic_fetch_sub(&opened, 1);
+    if (is("crashes in the last Close") && before == 1)
+        *(volatile int *)16 = 1;
+    if (is("exits in the last Close") && before == 1)
+        _exit(0);
+    if (is("never comes back from the last Close") && before == 1)
+        for (;;)
+            pause();
     if (is("ends with the first Close"))
         atomic_store(&opened, 0);
     return ERROR_SUCCESS;

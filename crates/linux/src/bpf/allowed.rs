@@ -78,8 +78,8 @@ fn own_proc(proc: &Path) -> Result<(), Refusal> {
     }
 }
 
-/// Whether a mount of procfs hides processes, from the text of `mountinfo`. `None` without such a
-/// mount.
+/// Whether a mount of the procfs with this device number hides processes, from the text of
+/// `mountinfo`. `None` if the procfs is not mounted.
 fn hides(mounts: &str, device: &str) -> Option<bool> {
     let mut found = None;
     for line in mounts.lines() {

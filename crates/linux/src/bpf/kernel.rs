@@ -29,10 +29,13 @@ pub(super) struct Loadable<'a> {
 /// under such a licence. The program may be used under either of its own licences, too.
 const LICENCE: &[u8] = b"Dual MIT/GPL\0";
 
-/// The sizes in bytes of an instruction, of the records, and of an array's key.
+/// The size in bytes of an instruction.
 const INSTRUCTION: usize = 8;
+/// The size in bytes of a record in [`Loadable::functions`].
 const FUNCTION: usize = 8;
+/// The size in bytes of a record in [`Loadable::members`].
 const MEMBER: usize = 16;
+/// The size in bytes of an array's key.
 const KEY: u32 = 4;
 
 /// The number of the command that makes a map; the numbers of the other commands follow.
@@ -52,7 +55,8 @@ const TRIES: u32 = 40;
 
 type Name = [u8; 16];
 
-/// A name in the form that the kernel takes, with a zero at its end.
+/// The first 15 bytes of a text as a name in the form that the kernel takes, with zeros behind
+/// them.
 fn name(text: &str) -> Name {
     let mut name = Name::default();
     name.iter_mut().take(15).zip(text.bytes()).for_each(|(place, byte)| *place = byte);

@@ -216,7 +216,8 @@ pub(super) fn order(one: &[u8], other: &[u8]) -> Ordering {
     one.iter().map(key).cmp(other.iter().map(key))
 }
 
-/// Whether the group at `path` is below the group at `above`.
+/// Whether the group at `path` is below the group at `above`. Every group, the root group included,
+/// is below the root group.
 pub(super) fn is_below(path: &[u8], above: &[u8]) -> bool {
     above.is_empty() || path.strip_prefix(above).is_some_and(|rest| rest.first() == Some(&b'/'))
 }

@@ -267,8 +267,8 @@ fn is_empty(line: &Line<'_>, size_path: &CString, sys: Option<&mut Sys>) -> bool
     line.is_unused() && sys.is_some_and(|sys| sys.number(size_path) == Some(0))
 }
 
-/// The disk of a partition, by the partition's name: `sda` for `sda1`, `nvme0n1` for `nvme0n1p2`.
-/// `None` if the name is not a partition's.
+/// The name of the disk, from the name of a partition: `sda` for `sda1`, `nvme0n1` for `nvme0n1p2`.
+/// `None` for a name without digits at its end, or with digits only.
 fn disk_of(name: &[u8]) -> Option<&[u8]> {
     let digits = name.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
     let disk = name.get(..name.len().saturating_sub(digits)).filter(|_| digits > 0)?;

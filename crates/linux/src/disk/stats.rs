@@ -186,8 +186,9 @@ impl Track {
     }
 }
 
-/// The growth of each number since `before`; `None` if a number went back and no wrap explains it:
-/// the device was replaced. `passed` is the time in between, in milliseconds.
+/// The growth of each number since `before`, 0 for the requests under way; `None` if a number went
+/// back and no wrap explains it: the device was replaced. `passed` is the time in between, in
+/// milliseconds.
 fn grown(before: &[u64; FIELDS], now: &[u64; FIELDS], passed: u64) -> Option<[u64; FIELDS]> {
     let mut steps = [0; FIELDS];
     for (field, (step, (before, now))) in steps.iter_mut().zip(before.iter().zip(now)).enumerate() {

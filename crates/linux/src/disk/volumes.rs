@@ -150,7 +150,8 @@ impl Mounted {
     }
 }
 
-/// The name of the device of a pool; `None` if it has several devices, or the device is not known.
+/// The name of the device of a pool; `None` if the volume is no pool, has several devices, or its
+/// device is not known.
 fn device_of_pool(volume: &Volume, devices: &Devices, sys: Option<&Sys>) -> Option<Vec<u8>> {
     let pool = volume.pool.as_ref().filter(|pool| pool.may_be_single)?;
     let path = pool.source.strip_prefix(b"/dev/")?;

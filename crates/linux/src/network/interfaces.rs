@@ -80,8 +80,8 @@ struct Line {
     is_adapter: bool,
 }
 
-/// What a collection wants besides the columns of `/proc/net/dev`: attributes in the order of
-/// [`ATTRIBUTES`], the object Network Adapter, and lengths of queues.
+/// The parts that a collection wants besides the columns of `/proc/net/dev`: attributes in the
+/// order of [`ATTRIBUTES`], the object Network Adapter, and lengths of queues.
 struct Wanted {
     attributes: [bool; ATTRIBUTES.len()],
     adapters: bool,

@@ -112,7 +112,7 @@ fn parse(mut answer: &[u8], lengths: &mut Vec<(u64, u64)>) -> Result<bool, Errno
 }
 
 /// The index of the interface and the number of waiting packets, from a message about a discipline;
-/// `None` if the discipline is not the root of an interface.
+/// `None` if the discipline is not the root of an interface, or the message lacks the number.
 fn root_length(body: &[u8]) -> Option<(u64, u64)> {
     let index = u32_at(body, 4)?;
     if u32_at(body, 12)? != TC_H_ROOT {

@@ -297,8 +297,8 @@ impl BpfReader {
     }
 
     /// The number of threads of the process at a position, if the process is unchanged; its shown
-    /// times are kept. `None` if a value changed. Must be called in ascending order, before
-    /// [`process`](Self::process).
+    /// times are kept. `None` if a value changed or is missing, or if the process was not shown in
+    /// the collection before. Must be called in ascending order, before [`process`](Self::process).
     pub(super) fn is_same(&mut self, place: usize) -> Option<u64> {
         let State::Loaded(program) = &self.state else { return None };
         let (pid, slot) = *self.order.get(place)?;

@@ -77,9 +77,11 @@ pub(super) struct ProcessColumns {
     pub(super) swap: bool,
     pub(super) counts: ThreadSums,
     pub(super) descriptors: bool,
-    /// Whether no counter from `statm` is wanted; these counters then have no value.
+    /// Whether only few processes are wanted, and of them no counter from `statm`; these counters
+    /// then have no value.
     pub(super) no_memory: bool,
-    /// Whether no counter from `io` is wanted; these counters then have no value.
+    /// Whether only few processes are wanted, and of them no counter from `io`; these counters then
+    /// have no value.
     pub(super) no_io: bool,
     /// Whether Thread is wanted, too, without counters on request. The only thread of a process is
     /// then read together with the process.
@@ -121,7 +123,7 @@ impl ProcessColumns {
         }
     }
 
-    /// Whether no counter on request is wanted.
+    /// Whether no counter on request is wanted, and `statm` and `io` are read.
     pub(super) fn is_plain(self) -> bool {
         Self { threads: false, ..self } == Self::default()
     }

@@ -47,9 +47,10 @@ pub(super) struct Copies {
     lacking: [usize; MOST],
     /// The number of values that each process has, values that it lacks included.
     width: usize,
-    /// The number of processes in the sums; the next field is the number of processes met in this
-    /// run.
+    /// The number of processes in the sums. Until the run ends, it includes processes of the run
+    /// before that have ended.
     counted: usize,
+    /// The number of processes that were written or copied so far in this run.
     met: usize,
     /// The instances that wait to be copied: the beginning and the end of their bytes, and their
     /// number.

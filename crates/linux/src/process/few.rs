@@ -13,8 +13,8 @@ pub(super) struct Few {
 }
 
 impl Few {
-    /// Notes the processes that a collection wants of `objects`; returns `false` if it wants all of
-    /// them.
+    /// Notes the processes that a collection wants of `objects`. Returns `false` if it also wants
+    /// all processes, or another object, or if it wants no process by number or name.
     pub(super) fn set(&mut self, collection: &Collection<'_>, objects: &[u32]) -> bool {
         self.pids.clear();
         self.names.clear();
@@ -49,7 +49,7 @@ impl Few {
         !self.names.is_empty()
     }
 
-    /// Whether a process with this number and name is wanted.
+    /// Whether a process is wanted: by its number, or by a pattern that matches its name.
     pub(super) fn has(&mut self, pid: u32, name: &[u16]) -> bool {
         if self.pids.binary_search(&pid).is_ok() {
             return true;

@@ -37,8 +37,8 @@ use crate::parse::{Io, PF_EXITING, Stat, Words, number};
 
 /// The least number of full readings without a change before a process is looked at.
 const LEAST_PATIENCE: u8 = 2;
-/// The largest number of such readings, for a process that often runs: at most one look in so many
-/// readings is in vain.
+/// The largest number of full readings without a change before a process that often runs is looked
+/// at: at most one look in so many readings is in vain.
 const MOST_PATIENCE: u8 = 128;
 /// The number of processes for which one look in vain is allowed in each collection.
 const FREE_LOOKS: usize = 32;

@@ -9,8 +9,9 @@ const HEAD: usize = 8;
 /// The first two numbers of the record in every log seen. The meaning of the first is unknown; the second is,
 /// in the words of pdh.h, `PDH_LOG_WRITE_ACCESS | PDH_LOG_TYPE_BINARY`.
 const START: [u32; 2] = [0x6ff, 0x0002_0008];
-/// The flag of an entry for a whole object, and that of an entry for all instances of a counter.
+/// The flag of an entry for a whole object.
 const WHOLE: u32 = 0x10;
+/// The flag of an entry for all instances of a counter.
 const INSTANCES: u32 = 1;
 /// The instance name of an entry for all instances.
 pub(super) const ALL: &str = "*";

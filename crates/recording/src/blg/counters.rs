@@ -14,9 +14,11 @@ use perfhive_format::{
 };
 use std::collections::HashMap;
 
-/// Lengths in bytes, without names: a single counter, an item of several, and the head in front of the items.
+/// The length in bytes of a single counter.
 const SINGLE: usize = 40;
+/// The length in bytes of an item of several, without its name.
 const ITEM: usize = 24;
+/// The length in bytes of the head in front of several items.
 const SEVERAL: usize = 24;
 
 /// The statuses of a value that exists: `PDH_CSTATUS_VALID_DATA` and `PDH_CSTATUS_NEW_DATA`.
@@ -49,7 +51,7 @@ struct Raw {
 #[derive(Default)]
 pub(super) struct Counters {
     objects: Vec<Object>,
-    /// Where the value of each entry of the catalogue goes; `None` for entries that are not read.
+    /// The target of each entry of the catalogue; `None` for entries that are not read.
     targets: Vec<Option<Target>>,
     /// The local time of the sample; `None` before its first counter.
     local: Option<FileTime>,
@@ -66,7 +68,7 @@ pub(super) struct Counters {
 /// The key of an object: its machine, its name, and whether it has instances.
 type Key<'a> = (&'a str, &'a str, bool);
 
-/// Where the values of an entry of the catalogue go: object, column and row.
+/// The place for the values of an entry of the catalogue: object, column and row.
 struct Target {
     object: usize,
     column: usize,

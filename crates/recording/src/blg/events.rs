@@ -11,7 +11,8 @@ const PART_HEADER: usize = 24;
 /// The kind of a buffer with events.
 const DATA: u16 = 0;
 
-/// Where an event begins: the offset of its buffer in the file, and of the event in the buffer.
+/// The place where an event begins: the offset of its buffer in the file, and its own in the
+/// buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Place {
     buffer: u64,
@@ -54,13 +55,16 @@ pub(super) struct Events<R> {
     input: R,
     size: usize,
     buffer: Vec<u8>,
-    /// The offset of the buffer in memory, and of the next one.
+    /// The offset of the buffer in memory.
     pub(super) start: u64,
+    /// The offset of the next buffer.
     next: u64,
     at: usize,
-    /// The offset of a buffer without its end. The reader takes it from here to report it.
+    /// The offset of a buffer without its end; `None` if there is none, and once the reader took it
+    /// from here to report it.
     pub(super) cut: Option<u64>,
-    /// The offset of another log behind this one. The reader takes it from here to report it.
+    /// The offset of another log behind this one; `None` if there is none, and once the reader took
+    /// it from here to report it.
     pub(super) another: Option<u64>,
 }
 
@@ -161,7 +165,7 @@ impl<R: Read + Seek> Events<R> {
 #[derive(Default)]
 pub(super) struct Record {
     pub(super) bytes: Vec<u8>,
-    /// Where the record's first part is.
+    /// The place of the record's first part.
     pub(super) place: Place,
     /// The number of the last part that was added, and the number of parts.
     last: (u32, u32),

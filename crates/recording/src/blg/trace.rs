@@ -43,8 +43,9 @@ pub(super) struct TraceHead {
 pub(super) struct Trace<W> {
     output: W,
     head: TraceHead,
-    /// The buffer that is being filled, and its number; the buffer that describes the trace is 0.
+    /// The buffer that is being filled.
     buffer: Vec<u8>,
+    /// The number of the buffer that is being filled; the buffer that describes the trace is 0.
     number: u64,
     /// The time of the last event in UTC.
     last: FileTime,

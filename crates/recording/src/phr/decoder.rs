@@ -7,7 +7,7 @@
 use super::MOST;
 use super::varint::{Input, unfold};
 
-/// Operations that make the list of segments.
+/// The operation that ends the list of segments, which is made of these operations.
 pub(super) const END: u8 = 0;
 /// The next segments of the sample before, as many as the following number says, predict as many
 /// segments of this sample.

@@ -12,8 +12,8 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
-/// How many segments further on the counterpart of a segment is searched one by one. So many
-/// instances may begin or end between two others at little cost.
+/// The number of segments among which the counterpart of a segment is searched one by one, from the
+/// expected one on. So many instances may begin or end between two others at little cost.
 const NEAR: usize = 64;
 
 /// A run of segments that follow each other and are predicted in the same way.

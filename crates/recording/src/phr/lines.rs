@@ -121,7 +121,8 @@ impl EventRecording {
 }
 
 impl Write for EventRecording {
-    /// Writes whole lines as one frame, at most a megabyte. Returns the number of bytes taken.
+    /// Writes whole lines as one frame, at most a megabyte, or a part of a line that is longer or
+    /// not complete. Returns the number of bytes taken.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let room = bytes.get(..MOST_TEXT).unwrap_or(bytes);
         let last = room.iter().rposition(|byte| *byte == b'\n');
@@ -188,7 +189,7 @@ pub(crate) struct LineText {
     gaps: usize,
     stream: raw::Decoder<'static>,
     plain: Vec<u8>,
-    /// How much of it was read.
+    /// The number of bytes of `plain` that were read.
     used: usize,
     /// The number of bytes of text so far.
     total: u64,

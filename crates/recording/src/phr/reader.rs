@@ -118,8 +118,8 @@ impl Frames {
         Ok(is_sound)
     }
 
-    /// The offset of the first sound header behind `behind` and before `before`; `None` if there is
-    /// none.
+    /// The offset of the first sound header behind `behind`; `None` if there is none. It is
+    /// searched in pieces of 64 KiB, the last of which begins before `before`.
     pub(super) fn next_sound(
         &mut self,
         behind: u64,
@@ -151,12 +151,13 @@ pub(super) fn is_unfinished(path: &Path) -> Result<bool, SourceError> {
     Frames::open(path)?.is_unfinished()
 }
 
-/// Whether a sound header lies behind a file's beginning and before the offset `bytes`.
+/// Whether a sound header lies behind a file's beginning and before the offset `bytes`, or at most
+/// 64 KiB behind that.
 pub(super) fn has_frame_within(path: &Path, bytes: u64) -> Result<bool, SourceError> {
     Ok(Frames::open(path)?.next_sound(0, bytes)?.is_some())
 }
 
-/// Where a keyframe is, and its time.
+/// The place and the time of a keyframe.
 #[derive(Clone, Copy, Debug)]
 struct Key {
     offset: u64,
@@ -356,8 +357,8 @@ impl Reader {
         &self.damage
     }
 
-    /// The end of the last frame with a sound payload since the last keyframe. Nothing behind it
-    /// can be read.
+    /// The end of the last frame with a sound payload since the last keyframe; the keyframe's
+    /// offset if none is sound. Nothing behind it can be read.
     pub(crate) fn end_of_sound_frames(&mut self) -> Result<u64, SourceError> {
         if self.is_cut {
             return Err(error(&self.frames.path, SourceErrorKind::Malformed, TOO_DAMAGED));

@@ -1,4 +1,4 @@
-//! When a recording begins a new file, and which old ones are removed.
+//! The limits at which a recording begins a new file, and the removal of old files.
 
 use crate::files::write_error;
 use perfhive_engine::SourceError;
@@ -11,8 +11,8 @@ use std::time::Duration;
 /// The number of characters of the time in the name of a finished file: `20261123T140500Z`.
 const STAMP: usize = 16;
 
-/// When a recording begins a new file. The finished file gets the time of its first sample in its
-/// name: `today.phr` becomes `today-20261123T140500Z.phr`.
+/// The limits at which a recording begins a new file. The finished file gets the time of its first
+/// sample in its name: `today.phr` becomes `today-20261123T140500Z.phr`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rotation {

@@ -1,7 +1,8 @@
 //! Numbers in few bytes. A byte has seven bits of the number, the lowest first, and an eighth bit
 //! that says whether more bytes follow.
 
-/// Appends a number.
+/// Appends a number in groups of 7 bits, the lowest first; the highest bit of each byte but the
+/// last is set.
 pub(super) fn put(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);

@@ -94,17 +94,18 @@ pub struct RecordingWriter {
     source: String,
     encoder: Encoder,
     compressor: raw::Encoder<'static>,
-    /// The payload of the frame that is being written, and the frame made of it.
+    /// The payload of the frame that is being written.
     payload: Vec<u8>,
+    /// The frame that was made of the payload.
     frame: Vec<u8>,
     /// For each object, whether it has instances, and the counter definitions that were written
     /// last.
     definitions: HashMap<TitleIndex, (bool, Vec<u8>)>,
     /// The names that are in the file.
     names: NamesByIndex,
-    /// The frames with names and definitions of which there is no copy yet. `uncopied_since` is the
-    /// number of samples before them.
+    /// The frames with names and definitions of which there is no copy yet.
     uncopied: Vec<u8>,
+    /// The number of samples before the frames in `uncopied`.
     uncopied_since: u64,
     synced: Instant,
     samples: u64,
@@ -483,8 +484,9 @@ impl RecordingWriter {
     }
 }
 
-/// Whether `path` still leads to the file with this identity, and the file has all `written` bytes.
-/// On a system that does not tell files apart, any file of that length passes.
+/// Whether `path` still leads to the file with this identity, and the file has all `written` bytes;
+/// `true` also if the system does not tell, with another error than that there is no file. On a
+/// system that does not tell files apart, any file of that length passes.
 fn is_file_at(identity: FileIdentity, path: &Path, written: u64) -> bool {
     match std::fs::metadata(path) {
         Ok(found) => found.len() >= written && identity_of(&found) == identity,
@@ -493,7 +495,7 @@ fn is_file_at(identity: FileIdentity, path: &Path, written: u64) -> bool {
     }
 }
 
-/// What distinguishes an open file from all others: its device and its number.
+/// The numbers that distinguish an open file from all others: its device's and its own.
 type FileIdentity = (u64, u64);
 
 fn identity_of(file: &Metadata) -> FileIdentity {

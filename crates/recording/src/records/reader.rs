@@ -72,9 +72,9 @@ struct Reading {
     gaps: HashMap<u32, u64>,
     /// Sections by their starts.
     sections: Vec<(FileTime, u32)>,
-    /// Whether the line about the experiment was read, and whether it states when the experiment
-    /// began.
+    /// Whether the line about the experiment was read.
     has_head: bool,
+    /// Whether the line about the experiment states when it began.
     has_start: bool,
     has_end: bool,
 }

@@ -50,7 +50,7 @@ pub(crate) fn is_text_log(path: &Path, encoding: Option<FileEncoding>) -> bool {
     is_file && opened().is_ok_and(|first| form_of(&first).is_some())
 }
 
-/// The first bytes of a text, with its banner.
+/// The first bytes of a decoded text, at most 64: enough for the banner of a log.
 fn first_of(text: &mut Text) -> std::io::Result<Vec<u8>> {
     let mut first = Vec::new();
     text.take(64).read_to_end(&mut first)?;

@@ -64,8 +64,9 @@ pub(crate) struct TextLog {
     left: Vec<Fault>,
     /// The cells of the line with the columns' names.
     head: csv::ByteRecord,
-    /// The number of the line with the names, and of the line that was read last; both from 1.
+    /// The number of the line with the names, from 1.
     first_line: u64,
+    /// The number of the line that was read last, from 1.
     line: u64,
     record: csv::ByteRecord,
     writer: BlockWriter,
@@ -266,8 +267,7 @@ impl TextLog {
         self.record.len() == cells || self.has_caption && self.record.len() == cells + 1
     }
 
-    /// The sample of the line in `self.record`. Damage is a fault, and leaves its cells without
-    /// value.
+    /// The sample of the line in `self.record`. Damage is a fault; its cells have no value.
     fn sample(&mut self, time: FileTime, mut faults: Vec<Fault>) -> Result<Sample, SourceError> {
         for (_, objects) in &mut self.machines {
             objects.iter_mut().for_each(|object| object.values.fill(f64::NAN.to_bits()));
@@ -531,7 +531,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// A text in quotes for a message, at most 80 characters long.
+/// The first 80 characters of a text in quotes, and the number of bytes left out, for a message.
 fn quoted(text: &str) -> String {
     let end = text.char_indices().nth(80).map_or(text.len(), |(end, _)| end);
     let shown = text.get(..end).unwrap_or(text);
@@ -541,7 +541,7 @@ fn quoted(text: &str) -> String {
     }
 }
 
-/// The minutes from local time to UTC, in the last parentheses of a banner; `None` without them.
+/// The minutes from local time to UTC in a banner's last parentheses, if there are any up to a day.
 fn bias_of(banner: &str) -> Option<i64> {
     let (_, last) = banner.strip_suffix(')')?.rsplit_once('(')?;
     last.parse().ok().filter(|minutes: &i64| minutes.abs() <= 24 * 60)

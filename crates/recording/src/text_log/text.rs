@@ -13,16 +13,18 @@ const PIECE: usize = 1 << 16;
 pub(super) struct Text {
     file: File,
     utf16: Option<Utf16>,
-    /// Whether the end was read, and the last two bytes before it.
+    /// Whether the text was read to its end.
     is_at_end: bool,
+    /// The last two bytes that were read.
     last: [u8; 2],
 }
 
 struct Utf16 {
     encoding: &'static Encoding,
     decoder: Decoder,
-    /// The decoded text of which a part is not read yet, and how much of it was read.
+    /// The decoded text of which a part is not read yet.
     text: String,
+    /// The number of bytes of `text` that were read.
     read: usize,
     /// The position of the text that is read next.
     at: u64,

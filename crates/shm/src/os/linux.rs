@@ -25,9 +25,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const SHARED_MEMORY: &str = "/dev/shm";
 /// The start of the name of a user's folder; the user's number follows.
 const USER_FOLDER: &str = "perfhive-";
-/// The most users' folders that are read in all; the next constant is the limit for one user.
+/// The most users' folders that are read in all.
 #[cfg(feature = "reader")]
 const MOST_FOLDERS: usize = 1024;
+/// The most folders of one user that are read.
 #[cfg(feature = "reader")]
 const MOST_OF_A_USER: usize = 4;
 

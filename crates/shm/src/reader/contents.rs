@@ -238,8 +238,8 @@ impl Contents {
 
 impl Names {
     /// The name of the living instance in a slot, given as the slot's number and its two words. A
-    /// name that is not known yet is read. `None` if the slot has no living instance, or if it
-    /// changed meanwhile.
+    /// name that is not known yet is read. `None` if the slot has no living instance, if it changed
+    /// meanwhile, or if it cannot be read.
     fn name(
         &mut self,
         file: &(impl ReadAt + ?Sized),

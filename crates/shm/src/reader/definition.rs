@@ -332,7 +332,8 @@ impl FileDefinition {
             .map(|counter| (&*counter.name, counter.counter_type, counter.base_type))
     }
 
-    /// Whether both categories have the same counters, so that their instances fit into one object.
+    /// Whether both categories have instances or neither has, and both have the same counters in
+    /// the same order: names, types and types of bases. Then their instances fit into one object.
     pub(crate) fn has_same_counters(&self, other: &Self) -> bool {
         let same = |(a, b): (&PublishedCounter, &PublishedCounter)| {
             (&a.name, a.counter_type, a.base_type) == (&b.name, b.counter_type, b.base_type)

@@ -16,9 +16,11 @@ const COMMON: u64 = (1 << (COUNTERS - 1)) - 1;
 /// and threads.
 const ALWAYS: u64 = 0x7F;
 
-/// The positions of counters that are not summed.
+/// The position of Elapsed Time, which is not summed.
 const ELAPSED: usize = 3;
+/// The position of ID Process, which is not summed.
 const ID: usize = 4;
+/// The position of Creating Process ID, which is not summed.
 const PARENT: usize = 5;
 
 /// The position of `_Total` among the instances of Process, where it is the parent of Thread's

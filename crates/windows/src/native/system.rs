@@ -56,8 +56,9 @@ struct Population {
     has_states: bool,
 }
 
-/// The states of running threads, and of ready ones.
+/// The state of running threads.
 const RUNNING: u32 = 2;
+/// The states of ready threads.
 const READY: [u32; 2] = [1, 7];
 
 pub(super) struct Writer {

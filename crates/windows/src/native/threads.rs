@@ -19,9 +19,11 @@ const ALWAYS: u64 = 0x3F;
 /// The bits of state and wait reason.
 const STATE: u64 = 0b11 << 10;
 
-/// The positions of counters that are not summed.
+/// The position of Elapsed Time, which is not summed.
 const ELAPSED: usize = 3;
+/// The position of ID Process, which is not summed.
 const PROCESS_ID: usize = 4;
+/// The position of ID Thread, which is not summed.
 const ID: usize = 5;
 
 /// Windows' number for the state of a running thread.

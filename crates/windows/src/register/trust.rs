@@ -37,7 +37,8 @@ const TRUSTED: [&str; 9] = [
 /// Tests the library, its folder, and the folders above.
 ///
 /// # Errors
-/// For the first file or folder that users other than administrators may change, with the way out.
+/// For the first file or folder that users other than administrators and this process's user may
+/// change, with the way out, or whose access control list cannot be read.
 pub(super) fn test(library: &Path) -> Result<(), RegisterError> {
     // Where there is no such file, readers say so; a name without a folder is looked for in the
     // folders of Windows.

@@ -190,7 +190,7 @@ impl Object {
         });
     }
 
-    /// How many values are not written yet.
+    /// The number of values that are not written yet.
     fn values(&self) -> usize {
         self.rows.len() * (self.columns.len() + 4)
     }

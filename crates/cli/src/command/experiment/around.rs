@@ -45,7 +45,7 @@ struct Mean {
 }
 
 impl Mean {
-    /// The mean, of values of which `middle` was taken off.
+    /// The mean, of values of which `middle` was taken off; `None` without values.
     fn value(self, middle: f64) -> Option<f64> {
         (self.count > 0).then(|| middle + self.sum / self.count as f64)
     }
@@ -189,7 +189,7 @@ impl Around {
         table
     }
 
-    /// What to say about what has no row; `None` where there is nothing to say.
+    /// A note if events and readings were left out, or if there are no rows; otherwise `None`.
     pub(in crate::command) fn note(&self, rows: &[AroundRow]) -> Option<String> {
         if self.left_out > 0 {
             return Some(format!("{} events and readings are not in it", self.left_out));

@@ -1,4 +1,4 @@
-//! What the events of a command are called, and which of them could not be told apart.
+//! The names of the events on a command line, and the test whether two of them can be told apart.
 
 use crate::args::ExperimentEvent as Event;
 use crate::failure::Failure;
@@ -33,7 +33,8 @@ pub(super) fn name_of(event: &Event) -> Option<String> {
     Some(name)
 }
 
-/// The other half of a section: events of one name that are told apart as start and end.
+/// Whether two events are the start and the end of something: of a process, of a thread, or of a
+/// function in one file. Names are not compared.
 fn is_pair(one: &Event, other: &Event) -> bool {
     match (one, other) {
         (Event::Start(_), Event::End(_))
@@ -46,7 +47,7 @@ fn is_pair(one: &Event, other: &Event) -> bool {
     }
 }
 
-/// Why two events cannot stand in one experiment; `None` where they can.
+/// The reason why two events cannot stand in one experiment; `None` if they can.
 pub(super) fn conflict(one: &Event, other: &Event) -> Option<String> {
     if one == other || one.to_string() == other.to_string() {
         return Some(format!("'{one}' is an event already; each is named once"));

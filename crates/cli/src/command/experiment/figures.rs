@@ -132,8 +132,8 @@ pub(in crate::command) fn unmatched(count: u64) -> String {
     )
 }
 
-/// What measuring cost: seconds in perfhive for an event, the share of a time, and processor seconds of the
-/// program for a call.
+/// Appends the cost of measuring: seconds in perfhive for an event, the share of a time, and
+/// processor seconds of the program for a call.
 pub(in crate::command) fn push_cost(
     text: &mut String,
     event: f64,

@@ -109,7 +109,7 @@ pub(super) fn watched_names(events: &[Event]) -> Vec<(&str, EventKind)> {
     watched.collect()
 }
 
-/// What is missed where threads are listed.
+/// A note about the threads that are missed where threads are listed.
 pub(super) fn listed_threads(every: Duration) -> String {
     format!(
         "those of the program are looked for every {0} ms, so that their starts and ends are told up to \
@@ -118,7 +118,8 @@ pub(super) fn listed_threads(every: Duration) -> String {
     )
 }
 
-/// What is missed where processes are listed; `None` where the kernel tells of them.
+/// A note about the processes that are missed where processes are listed; `None` if the kernel
+/// tells of them.
 pub(super) fn listed_processes(processes: &Processes) -> Option<String> {
     let every = processes.every()?;
     Some(format!(

@@ -131,7 +131,7 @@ impl Managed {
         })
     }
 
-    /// Binds another event; returns what the manager is to know of it.
+    /// Binds another event. Returns a note for the manager; `None` if there is nothing to note.
     fn bind(&mut self, wanted: &BindRequest) -> io::Result<Option<String>> {
         let filter = wanted.filter.as_deref().map(str::parse::<EventFilter>).transpose();
         let filter = filter.map_err(|why| refused(why.to_string()))?;
@@ -328,7 +328,7 @@ fn thread_count(process: u32) -> io::Result<usize> {
     Ok(std::fs::read_dir(format!("/proc/{process}/task"))?.count())
 }
 
-/// What is behind a lock; it is whole at every moment.
+/// The value behind a lock, even if a thread panicked with it: the value is whole at every moment.
 fn locked(managed: &Mutex<Managed>) -> MutexGuard<'_, Managed> {
     managed.lock().unwrap_or_else(PoisonError::into_inner)
 }

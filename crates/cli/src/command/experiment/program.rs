@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 /// The first argument of the child. It is not among the commands: perfhive starts it itself.
 pub(crate) const HOLD: &str = "experiment-hold";
 
-/// How long the child may take to connect to its socket, and to become the program.
+/// The longest time that the child may take to connect to its socket, and to become the program.
 const COMING: Duration = Duration::from_secs(10);
 
 /// A program that waits for its start. It is killed if this value is dropped before the start.

@@ -28,15 +28,15 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long Ctrl-C waits at most until the program has ended and all is written.
+/// The longest time that Ctrl-C waits until the program has ended and all is written.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a program has to end by the Ctrl-C that the terminal sends it, too.
+/// The time that a program has to end by the Ctrl-C that the terminal sends it, too.
 const BY_ITSELF: Duration = Duration::from_millis(500);
 /// The time between lists of processes or threads, where the kernel does not tell of them.
 pub(super) const LISTED: Duration = Duration::from_millis(20);
 /// The time between two readings of a value that has a threshold.
 pub(super) const LOOKED_AT: Duration = Duration::from_millis(10);
-/// How long is waited for a signal at a time.
+/// The longest time of one wait for a signal.
 const FOREVER: Duration = Duration::from_secs(86_400);
 
 /// The sensors without any on the command line: those that take no more than 2 µs together.

@@ -74,7 +74,7 @@ fn figures(events: &[EventSummary]) -> Table {
     table
 }
 
-/// What measuring cost.
+/// Appends the cost of measuring.
 fn cost(text: &mut String, end: &ExperimentEnd, elapsed: Duration, busy: Duration) {
     let summary = &end.summary;
     let Some(mean) = summary.overhead.mean() else {
@@ -90,7 +90,7 @@ fn cost(text: &mut String, end: &ExperimentEnd, elapsed: Duration, busy: Duratio
     );
 }
 
-/// What is missing.
+/// Appends lines about events that were lost, filtered or skipped; or a line that none was lost.
 fn losses(text: &mut String, palette: Palette, end: &ExperimentEnd) {
     let mut attention = |line: String| {
         palette.push(text, Style::Attention, &line);

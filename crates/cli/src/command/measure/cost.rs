@@ -8,7 +8,7 @@ use perfhive::measure::{SampleRecord, TimeSource};
 use perfhive_view::number::{push_float, push_grouped};
 use std::time::Duration;
 
-/// How many of the newest samples the median is computed from.
+/// The number of the newest samples from which the median is computed.
 const KEPT: usize = 100_000;
 
 /// The durations of samples, in ns.

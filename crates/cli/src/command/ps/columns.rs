@@ -19,7 +19,7 @@ pub(super) struct Column {
     pub(super) english: String,
     /// The column's counter; `None` for a column without one, such as the name.
     pub(super) counter: Option<TitleIndex>,
-    /// How the column's values are written.
+    /// The form in which the column's values are written.
     pub(super) form: Form,
     /// Whether the column is left out if the source lacks its counter; otherwise that is an error.
     pub(super) optional: bool,
@@ -64,7 +64,8 @@ fn is_index(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether a column is given by a name that is no alias, so that the source's names are needed.
+/// Whether a column is given by a name that is neither an alias nor an index, so that the source's
+/// names are needed.
 pub(super) fn needs_names(args: &Ps) -> bool {
     words(args).into_iter().any(|word| find_alias(word).is_none() && !is_index(word))
 }

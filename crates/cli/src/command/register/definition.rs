@@ -29,7 +29,7 @@ pub(super) fn print(global: &Global, definitions: &[ProviderDefinition]) -> Outc
     Ok(Exit::Done)
 }
 
-/// What a definition declares at an offset: a counter, an object, or nothing.
+/// The declaration of a definition at an offset: a counter, an object, or nothing.
 enum Declared<'a> {
     Counter(&'a DeclaredCounter),
     Object(InstanceKind),

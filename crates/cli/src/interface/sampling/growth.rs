@@ -20,8 +20,9 @@ const REST: u32 = 10;
 /// A function that opens a recording again; the error is a message for people.
 type Reopen = Box<dyn FnMut() -> Result<Box<dyn Source>, String> + Send>;
 
-/// How far before the newest sample reading begins again, in steps of 100 ns. The lines of several event sources of
-/// an experiment are written in batches at most a second after the event, and not in the order of time.
+/// The distance before the newest sample at which reading begins again, in steps of 100 ns. The
+/// lines of several event sources of an experiment are written in batches at most a second after
+/// the event, and not in the order of time.
 const BACK: i64 = 2 * FileTime::PER_SECOND;
 /// The most samples that are kept to be read again.
 const MOST_AGAIN: usize = 10_000;
@@ -62,8 +63,8 @@ impl Growth {
         self.length = u64::MAX;
     }
 
-    /// The recording, opened again, or the reason why that failed; `None` if its files have the same length as
-    /// before.
+    /// The recording, opened again, or the reason why that failed; `None` if its files have the
+    /// same length as before, or one is no regular file.
     fn changed(&mut self) -> Option<Result<Box<dyn Source>, String>> {
         let length = length(&self.files).filter(|length| *length != self.length)?;
         self.length = length;

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// The most readings in one message, which bounds the memory of messages that wait.
 const MOST_VALUES: usize = 20_000;
 
-/// How much of a recording is read.
+/// The part of a recording that is read.
 #[derive(Clone, Copy)]
 pub(super) enum Reach {
     Nothing,

@@ -44,7 +44,7 @@ impl AccountFile {
     }
 
     /// The record in the file. `None` for a file that is missing or damaged, that is a link, or
-    /// that others may write.
+    /// that is not this user's alone to write.
     pub(super) fn read(&self) -> Option<(Record, FileStamp)> {
         let file = no_link(OpenOptions::new().read(true)).open(self.path()).ok()?;
         let meta = file.metadata().ok()?;

@@ -7,8 +7,9 @@ use perfhive_engine::{Cost, ProviderStatus};
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// The first line; `LAST` is the last line, without which the file is cut off.
+/// The first line of an account's file.
 const FIRST: &str = "perfhive account 1";
+/// The last line, without which the file is cut off.
 const LAST: &str = "[End]";
 /// The largest account in bytes. Definitions that do not fit are not kept: each program
 /// asks such a library itself.
@@ -40,7 +41,8 @@ pub(super) struct Record {
     pub(super) known: KnownObjects,
 }
 
-/// The number of collections, the time that they took, and the number of bytes of the last one.
+/// The number of collections; the time of all of them, of the last and of the slowest; and the
+/// number of bytes of the last one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CollectionTally {
     pub(super) collections: u64,

@@ -2,15 +2,16 @@
 
 use super::{Check, Finding, Severity};
 use crate::hosting::describe::{name_of, objects};
-use crate::hosting::hosted::{CallFault, TogetherResult};
+use crate::hosting::hosted::{CallFault, Patience, TogetherResult};
 use crate::hosting::wire::Lane;
 use perfhive_contract::abi::ERROR_SUCCESS;
 use perfhive_engine::ObjectQuery;
 use perfhive_format::TitleIndex;
 use std::time::Duration;
 
-/// The number of threads that collect at once; `TIMES` is the number of collections of each.
+/// The number of threads that collect at once.
 const THREADS: u32 = 4;
+/// The number of collections of each thread.
 const TIMES: u32 = 100;
 /// The time of a call above which a library is called fewer times.
 const QUICK: Duration = Duration::from_millis(5);
@@ -40,7 +41,7 @@ impl Check {
         }
         let limit = self.state.registration.collect_timeout;
         let Some(library) = &mut self.library else { return };
-        match library.close_once() {
+        match library.close_once(Patience::default()) {
             Ok(()) => {}
             Err(CallFault::TimedOut(_)) => {
                 let message = format!(

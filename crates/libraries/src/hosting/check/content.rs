@@ -59,7 +59,8 @@ fn content_faults(older: Option<PerfObject<'_>>, newer: PerfObject<'_>) -> Vec<C
     counters.chain(name_fault(newer).map(ContentFault::Loses)).collect()
 }
 
-/// The fault that keeps readers from a value of a counter; `None` if there is none.
+/// The fault that keeps readers from a value of a counter, or makes the value doubtful; `None` if
+/// there is none.
 fn counter_fault(
     plan: &CounterPlan,
     older: Option<PerfObject<'_>>,

@@ -125,7 +125,8 @@ impl Check {
         }
     }
 
-    /// Requests the objects of another machine; returns whether there are any.
+    /// Requests the objects of another machine. Returns whether the library gave a sound block of
+    /// them.
     pub(super) fn ask_for_machine(&mut self, machine: &str) -> bool {
         let value = ObjectQuery::Foreign(machine.to_string()).to_string();
         let Some(answer) = self.collect(&value, Lane::Usual) else { return false };

@@ -130,7 +130,8 @@ fn parent_of(stat: &str) -> Option<i32> {
     rest.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Ends this process as the library's process ended, so that the reader sees the cause.
+/// Ends this process as the library's process ended, so that the reader sees the cause; without a
+/// status of it, with exit status 0.
 fn end_like(status: Option<WaitStatus>) -> ! {
     if let Some(signal) = status.and_then(WaitStatus::terminating_signal) {
         // SAFETY: the default action of an unblocked signal, for this process alone.

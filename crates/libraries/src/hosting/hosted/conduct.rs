@@ -1,28 +1,30 @@
 //! The calls that only [`check`](crate::check) makes.
 
 use super::{CallFault, Function, HostedLibrary, Patience, TogetherResult};
-use crate::hosting::process::HostProcess;
 use crate::hosting::wire::{Request, Response};
 use std::time::Duration;
 
 impl HostedLibrary {
-    /// Calls Close and waits at most half a second. Returns whether Close came back; `true` if no
-    /// process runs or a call is in flight.
-    pub(crate) fn close(mut self) -> bool {
-        let process = self.process.take().filter(|_| self.in_flight.is_none());
-        process.is_none_or(HostProcess::close_and_wait)
+    /// Calls Close for the last time and waits at most half a second for it. Then ends the process,
+    /// which would call Close again.
+    pub(crate) fn close(mut self) -> Result<(), CallFault> {
+        let moment = Patience { deadline: None, usual: Some(Duration::from_millis(500)) };
+        let closed = self.close_once(moment);
+        drop(self.process.take());
+        closed
     }
 
     /// Calls Open once more, with the same strings; returns the error code of the call.
     pub(crate) fn open_again(&mut self) -> Result<u32, CallFault> {
         let linkage = self.registration.linkage.clone();
-        let answer = self.special(Function::Open, |id| Request::OpenAgain { id, linkage })?;
+        let request = |id| Request::OpenAgain { id, linkage };
+        let answer = self.special(Function::Open, Patience::default(), request)?;
         Ok(answer.code)
     }
 
     /// Calls Close; the process goes on.
-    pub(crate) fn close_once(&mut self) -> Result<(), CallFault> {
-        self.special(Function::Close, |id| Request::CloseOnce { id }).map(drop)
+    pub(crate) fn close_once(&mut self, patience: Patience) -> Result<(), CallFault> {
+        self.special(Function::Close, patience, |id| Request::CloseOnce { id }).map(drop)
     }
 
     /// Calls Collect from several threads at once, `times` times each with the `values` in turn,
@@ -36,7 +38,7 @@ impl HostedLibrary {
         const MOST: Duration = Duration::from_secs(5);
         let millis = (self.registration.collect_timeout / 2).min(MOST).as_millis() as u32;
         let request = |id| Request::Together { id, threads, times, millis, values };
-        let answer = self.special(Function::Collect, request)?;
+        let answer = self.special(Function::Collect, Patience::default(), request)?;
         let value = answer.reports.into_iter().next().unwrap_or_default();
         Ok(TogetherResult {
             calls: answer.bytes,
@@ -48,11 +50,12 @@ impl HostedLibrary {
     fn special(
         &mut self,
         function: Function,
+        patience: Patience,
         request: impl FnOnce(u32) -> Request,
     ) -> Result<Response, CallFault> {
         self.make_ready(Patience::default())?;
         let request = request(self.new_id());
         let call = self.send(&request, function)?;
-        self.wait(call, Patience::default())
+        self.wait(call, patience)
     }
 }
