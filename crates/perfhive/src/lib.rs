@@ -44,13 +44,14 @@
 //!
 //! # Features
 //!
-//! A reader of this machine's counters takes nine crates on Linux. The first two are on by default; without them a
-//! program that reads processors, memory and processes is a third smaller.
+//! The first four are on by default; without them a reader of processors and memory takes nine crates on Linux.
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `objects` | on Linux, the objects of disks, network, caches, sensors, pressure and control groups, beside System, Memory, Processor, Process and Thread |
+//! | `objects` | on Linux, the objects of disks, network, caches, sensors, pressure and control groups, beside System, Memory and Processor |
+//! | `processes` | on Linux, Process, Thread, and the objects of memory maps |
 //! | `languages` | on Linux, names and help texts in other languages than English |
+//! | `sharing` | [`SharedSource`], and what reads through it: [`Category`], [`PerformanceCounter`], [`measure`] |
 //! | `libraries` | `local:` reads registered counter libraries, each in a host process of its own; writing them |
 //! | `registration` | registering such libraries, as lodctr does |
 //! | `publish` | counters in shared memory: `local:` reads what programs publish, and a program publishes its own |
@@ -58,14 +59,19 @@
 //! | `recording` | `file:`: recorded data blocks and captures |
 //! | `bpf` | processes and threads through BPF on Linux; takes clang to build |
 #![forbid(unsafe_code)]
+// Names of data sources are for measuring.
+#![cfg_attr(not(feature = "sharing"), allow(dead_code))]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod bounded;
+#[cfg(feature = "sharing")]
 mod category;
 #[cfg(all(feature = "libraries", any(target_os = "linux", windows)))]
 pub mod extension;
+#[cfg(feature = "sharing")]
 mod later;
 mod machine;
+#[cfg(feature = "sharing")]
 pub mod measure;
 mod open;
 mod options;
@@ -76,8 +82,10 @@ pub mod recording;
 pub mod registration;
 mod scheme;
 mod schemes;
+#[cfg(feature = "sharing")]
 mod shared_source;
 
+#[cfg(feature = "sharing")]
 pub use category::{
     Category, CategoryData, CounterColumn, CounterSample, DataByCounter, DataByInstance,
     InstanceData, InstanceRow, PerformanceCounter,
@@ -86,6 +94,7 @@ pub use open::{open, reader_of_processes};
 pub use options::OpenOptions;
 pub use scheme::{Capabilities, SourceAddress, SourceScheme};
 pub use schemes::{BadAddress, SCHEMES};
+#[cfg(feature = "sharing")]
 pub use shared_source::SharedSource;
 
 /// The whole engine, for programs with sources and providers of their own: frames, pools, rosters,
