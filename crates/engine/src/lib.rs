@@ -35,10 +35,13 @@
 //! # Ok::<(), perfhive_engine::QueryError>(())
 //! ```
 #![forbid(unsafe_code)]
+// Measuring uses more of the queries than their readers do.
+#![cfg_attr(not(feature = "sharing"), allow(dead_code))]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod ask;
 mod broker;
+#[cfg(feature = "sharing")]
 pub mod cached;
 mod collect_tests;
 mod desk;
@@ -49,6 +52,7 @@ mod identity;
 mod instance_reader;
 mod kept_faults;
 mod label;
+#[cfg(feature = "sharing")]
 pub mod measure;
 mod path;
 mod provider;
@@ -64,6 +68,7 @@ mod worker;
 
 pub use ask::{Ask, InstanceWish, NO_OBJECT, ObjectQuery};
 pub use broker::{BlockClock, Broker, BrokerBuilder, CHOSEN_INDEXES, Roster, StdClock};
+#[cfg(feature = "sharing")]
 pub use cached::{CacheBuilder, CacheStatistics, Cached};
 pub use collect_tests::{CollectFault, CollectWarning, GuardedBuffer, RawClaim, TestLevel};
 pub use desk::{Desk, NoAnswer};

@@ -34,6 +34,7 @@ mod bpf;
 mod cgroup;
 mod choice;
 mod clock;
+#[cfg(feature = "sharing")]
 pub mod clocks;
 mod cpus;
 #[cfg(feature = "objects")]

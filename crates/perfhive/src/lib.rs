@@ -51,7 +51,7 @@
 //! | `objects` | on Linux, the objects of disks, network, caches, sensors, pressure and control groups, beside System, Memory and Processor |
 //! | `processes` | on Linux, Process, Thread, and the objects of memory maps |
 //! | `languages` | on Linux, names and help texts in other languages than English |
-//! | `sharing` | [`SharedSource`], and what reads through it: [`Category`], [`PerformanceCounter`], [`measure`] |
+//! | `sharing` | [`Cached`], [`SharedSource`], and what reads through them: [`Category`], [`PerformanceCounter`], [`measure`] |
 //! | `libraries` | `local:` reads registered counter libraries, each in a host process of its own; writing them |
 //! | `registration` | registering such libraries, as lodctr does |
 //! | `publish` | counters in shared memory: `local:` reads what programs publish, and a program publishes its own |
@@ -102,11 +102,13 @@ pub use shared_source::SharedSource;
 pub use perfhive_engine as engine;
 /// Sources, the asks that they are given, and the snapshots and catalogues that they answer with.
 pub use perfhive_engine::{
-    Ask, CacheBuilder, CacheStatistics, Cached, Catalogue, CatalogueCounter, CatalogueObject, Cost,
-    Fault, FaultKind, Frame, InstanceWish, NO_OBJECT, ObjectQuery, ProviderState, ProviderStatus,
-    Recording, Snapshot, SnapshotObject, Source, SourceError, SourceErrorKind, Span, TitleDatabase,
-    TitleSet, Worker, nearest,
+    Ask, Catalogue, CatalogueCounter, CatalogueObject, Cost, Fault, FaultKind, Frame, InstanceWish,
+    NO_OBJECT, ObjectQuery, ProviderState, ProviderStatus, Recording, Snapshot, SnapshotObject,
+    Source, SourceError, SourceErrorKind, Span, TitleDatabase, TitleSet, Worker, nearest,
 };
+/// One source for many consumers.
+#[cfg(feature = "sharing")]
+pub use perfhive_engine::{CacheBuilder, CacheStatistics, Cached};
 /// Counter paths, and queries that turn them into values.
 pub use perfhive_engine::{
     CounterPath, FormattedValue, Identity, InstanceLabel, InstancePattern, InstanceRole,

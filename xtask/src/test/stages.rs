@@ -217,7 +217,8 @@ const BENCHES: [&str; 3] =
 
 fn package() -> Result {
     let tree = ["tree", "--locked", "-p", "perfhive", "-e", "normal", "--prefix", "none"];
-    let tree = command::output(command::cargo(&tree).args(["--no-default-features", "--no-dedupe"]))?;
+    let tree =
+        command::output(command::cargo(&tree).args(["--no-default-features", "--no-dedupe"]))?;
     let tree = String::from_utf8_lossy(&tree);
     let crates: std::collections::BTreeSet<&str> = tree.lines().collect();
     if crates.len() > LEAN {
