@@ -25,13 +25,19 @@ pub fn nearest<'a>(
     names: impl IntoIterator<Item = &'a str>,
     most: usize,
 ) -> Vec<&'a str> {
+    nearest_of(wanted, &names.into_iter().collect::<Vec<_>>(), most)
+}
+
+/// [`nearest`], compiled once for all kinds of lists.
+fn nearest_of<'a>(wanted: &str, names: &[&'a str], most: usize) -> Vec<&'a str> {
     let text: String = fold(wanted).chars().take(LONGEST + 1).collect();
     let wanted: Vec<char> = text.chars().collect();
     if wanted.len() > LONGEST {
         return Vec::new();
     }
     let mut ranked: Vec<(usize, &str)> = names
-        .into_iter()
+        .iter()
+        .copied()
         .filter(|name| !name.is_empty())
         .filter_map(|name| rank(&text, &wanted, name).map(|rank| (rank, name)))
         .collect();

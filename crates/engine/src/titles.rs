@@ -152,10 +152,9 @@ impl TitleDatabase {
     pub fn indexes(&self, name: &str) -> &[TitleIndex] {
         let map = self.by_name.get_or_init(|| {
             let mut map: HashMap<String, Vec<TitleIndex>> = HashMap::new();
-            for (index, name) in &self.names {
-                map.entry(fold(name)).or_default().push(*index);
+            for (index, name) in self.all() {
+                map.entry(fold(name)).or_default().push(index);
             }
-            map.values_mut().for_each(|indexes| indexes.sort_unstable());
             map
         });
         map.get(&fold(name)).map_or(&[], Vec::as_slice)
