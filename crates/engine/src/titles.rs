@@ -348,15 +348,11 @@ impl TitleSet {
     /// At most three of the names of these indexes: those that resemble the unknown name most in
     /// any language. The names are given in the shown language.
     #[must_use]
-    pub fn suggestions(
-        &self,
-        name: &str,
-        indexes: impl Iterator<Item = TitleIndex> + Clone,
-    ) -> Vec<String> {
+    pub fn suggestions(&self, name: &str, indexes: &[TitleIndex]) -> Vec<String> {
         let mut found: Vec<String> = Vec::new();
-        for near in nearest(name, indexes.clone().flat_map(|index| self.names(index)), 3) {
-            let index = indexes.clone().find(|index| self.names(*index).any(|one| one == near));
-            let shown = index.and_then(|index| self.name(index)).unwrap_or(near);
+        for near in nearest(name, indexes.iter().flat_map(|index| self.names(*index)), 3) {
+            let index = indexes.iter().find(|index| self.names(**index).any(|one| one == near));
+            let shown = index.and_then(|index| self.name(*index)).unwrap_or(near);
             if !found.iter().any(|one| one == shown) {
                 found.push(shown.to_string());
             }
