@@ -29,6 +29,7 @@
 #![cfg_attr(not(all(feature = "objects", feature = "processes")), allow(unused))]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+// Features gate modules: what implements a trait is compiled even where nothing uses it.
 mod bpf;
 #[cfg(feature = "objects")]
 mod cgroup;

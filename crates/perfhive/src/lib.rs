@@ -44,7 +44,7 @@
 //!
 //! # Features
 //!
-//! The first four are on by default; without them a reader of processors and memory takes nine crates on Linux.
+//! The first four are on by default; without them a reader of processors and memory takes seven crates on Linux.
 //!
 //! | feature | adds |
 //! |---|---|
