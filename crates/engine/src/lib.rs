@@ -35,8 +35,10 @@
 //! # Ok::<(), perfhive_engine::QueryError>(())
 //! ```
 #![forbid(unsafe_code)]
-// Measuring uses more of the queries than their readers do.
-#![cfg_attr(not(feature = "sharing"), allow(dead_code))]
+#![cfg_attr(
+    not(feature = "sharing"),
+    expect(dead_code, reason = "measuring uses more of queries than their readers do")
+)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod ask;

@@ -25,8 +25,10 @@
 #![cfg(target_os = "linux")]
 // The clock of a process, and the mapped memory of the BPF reader.
 #![deny(unsafe_code)]
-// Tables, parsers and the file reader are shared: without a feature, its parts of them are not used.
-#![cfg_attr(not(all(feature = "objects", feature = "processes")), allow(unused))]
+#![cfg_attr(
+    not(all(feature = "objects", feature = "processes")),
+    expect(unused, reason = "tables, parsers and the file reader are those of all providers")
+)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 // Features gate modules: what implements a trait is compiled even where nothing uses it.

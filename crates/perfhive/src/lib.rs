@@ -59,8 +59,10 @@
 //! | `recording` | `file:`: recorded data blocks and captures |
 //! | `bpf` | processes and threads through BPF on Linux; takes clang to build |
 #![forbid(unsafe_code)]
-// Names of data sources are for measuring.
-#![cfg_attr(not(feature = "sharing"), allow(dead_code))]
+#![cfg_attr(
+    not(feature = "sharing"),
+    expect(dead_code, reason = "names of data sources are for measuring")
+)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod bounded;
