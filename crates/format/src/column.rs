@@ -276,7 +276,7 @@ impl<'a> Occupied<'a> {
         let claims = self.claims.get_or_insert_with(|| {
             let claim =
                 |c: CounterDefinition<'_>| (c.offset(), c.offset().saturating_add(c.size()));
-            // A heap sorts with a tenth of the code.
+            // Seldom needed: a heap sorts with less code.
             let claims = object.counters().map(claim).collect::<BinaryHeap<_>>();
             let mut claims = claims.into_sorted_vec();
             let mut furthest = 0;
