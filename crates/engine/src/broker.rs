@@ -27,7 +27,7 @@ use members::Members;
 use perfhive_format::{BlockHead, BlockWriter, LanguageId, TitleIndex};
 pub use registry::CHOSEN_INDEXES;
 pub use roster::Roster;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -134,7 +134,7 @@ impl BrokerBuilder {
             generation: 0,
             catalogue: None,
             catalogue_generation: 1,
-            titles: HashMap::new(),
+            titles: Vec::new(),
             foreign: Vec::new(),
             partial: Vec::new(),
             faults: Vec::new(),
@@ -157,7 +157,7 @@ pub struct Broker {
     generation: u64,
     catalogue: Option<Arc<Catalogue>>,
     catalogue_generation: u64,
-    titles: HashMap<LanguageId, Arc<TitleDatabase>>,
+    titles: Vec<Arc<TitleDatabase>>,
     foreign: Vec<Vec<u8>>,
     /// Objects that the current collection has without some of their instances.
     partial: Vec<TitleIndex>,
@@ -321,7 +321,7 @@ impl Source for Broker {
                     let Some(until) = share(ask.until, start, left > 0) else {
                         let message = "not asked: the deadline had passed";
                         let name = &entry.status.name;
-                        let fault = kept.make(FaultKind::NotYet, name, (None, None), message);
+                        let fault = kept.make(FaultKind::NotYet, name, (None, None), &message);
                         faults.extend(entry.wanted.iter().map(|o| fault.clone().of_object(*o)));
                         continue;
                     };
@@ -397,7 +397,7 @@ impl Source for Broker {
         ask: &Ask,
     ) -> Result<Arc<TitleDatabase>, SourceError> {
         self.look_at_rosters(&Ask::nothing().until(ask.until));
-        if let Some(titles) = self.titles.get(&language) {
+        if let Some(titles) = self.titles.iter().find(|known| known.language() == language) {
             return Ok(Arc::clone(titles));
         }
         let of_language = || {
@@ -424,7 +424,7 @@ impl Source for Broker {
             of_language().map(|titles| &titles.names),
             of_language().map(|titles| &titles.help),
         ));
-        self.titles.insert(language, Arc::clone(&database));
+        self.titles.push(Arc::clone(&database));
         Ok(database)
     }
 }

@@ -46,11 +46,16 @@ pub enum SourceErrorKind {
     Internal,
 }
 
+/// A message as shared text. What is done here is compiled once, not for each type of message.
+fn shared(message: &dyn fmt::Display) -> Arc<str> {
+    message.to_string().into()
+}
+
 impl SourceError {
     /// An error of the source called `source_name`. `message` says what happened and, if there is
     /// one, the way out.
     pub fn new(kind: SourceErrorKind, source_name: &str, message: impl fmt::Display) -> Self {
-        let message = Words::Shared(message.to_string().into());
+        let message = Words::Shared(shared(&message));
         Self { kind, source_name: source_name.into(), message }
     }
 
@@ -236,7 +241,7 @@ impl Fault {
             provider: provider.into(),
             object: None,
             instance: None,
-            message: message.to_string().into(),
+            message: shared(&message),
         }
     }
 

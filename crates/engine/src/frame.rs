@@ -386,7 +386,7 @@ impl Snapshot {
         message: impl std::fmt::Display,
     ) {
         self.add(|this| {
-            let fault = this.kept().make(kind, provider, (None, None), message);
+            let fault = this.kept().make(kind, provider, (None, None), &message);
             this.faults.push(fault);
         });
     }
@@ -398,7 +398,7 @@ impl Snapshot {
         self.add(|this| {
             let mut push = |object| {
                 let (kind, source) = (FaultKind::SourceFailed, error.source_name());
-                let fault = this.kept().make(kind, source, (object, None), error.message());
+                let fault = this.kept().make(kind, source, (object, None), &error.message());
                 this.faults.push(fault);
             };
             match asked {

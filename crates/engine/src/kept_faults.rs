@@ -38,7 +38,7 @@ impl KeptFaults {
         kind: FaultKind,
         provider: &str,
         (object, instance): (Option<TitleIndex>, Option<&str>),
-        message: impl fmt::Display,
+        message: &dyn fmt::Display,
     ) -> Fault {
         self.text.clear();
         // Writing to a string does not fail; what a `Display` refuses is left out.
@@ -81,7 +81,7 @@ mod tests {
             kept.begin();
             let make = |name: &&str| {
                 let of = (Some(TitleIndex(2)), Some(*name));
-                kept.make(FaultKind::Partial, "p", of, format_args!("no {name}"))
+                kept.make(FaultKind::Partial, "p", of, &format_args!("no {name}"))
             };
             names.iter().map(make).collect::<Vec<Fault>>()
         };
@@ -102,7 +102,7 @@ mod tests {
             (FaultKind::Partial, "p", Some(2), None),
         ] {
             let of = (object.map(TitleIndex), instance);
-            let fault = kept.make(kind, provider, of, "no a");
+            let fault = kept.make(kind, provider, of, &"no a");
             assert_eq!((fault.kind, &*fault.provider), (kind, provider));
             assert_eq!((fault.object, fault.instance.as_deref()), of);
             assert!(!Arc::ptr_eq(&fault.message, &first[0].message));
@@ -115,7 +115,7 @@ mod tests {
         for round in 0..3 {
             kept.begin();
             for number in 0..2 * MOST {
-                kept.make(FaultKind::Partial, "p", (None, None), round * 10_000 + number);
+                kept.make(FaultKind::Partial, "p", (None, None), &(round * 10_000 + number));
             }
             assert!(kept.kept.len() <= MOST);
         }

@@ -35,10 +35,15 @@
 //! # Ok::<(), perfhive_engine::QueryError>(())
 //! ```
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(feature = "sharing"),
+    expect(dead_code, reason = "measuring uses more of queries than their readers do")
+)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod ask;
 mod broker;
+#[cfg(feature = "sharing")]
 pub mod cached;
 mod collect_tests;
 mod desk;
@@ -49,6 +54,7 @@ mod identity;
 mod instance_reader;
 mod kept_faults;
 mod label;
+#[cfg(feature = "sharing")]
 pub mod measure;
 mod path;
 mod provider;
@@ -64,6 +70,7 @@ mod worker;
 
 pub use ask::{Ask, InstanceWish, NO_OBJECT, ObjectQuery};
 pub use broker::{BlockClock, Broker, BrokerBuilder, CHOSEN_INDEXES, Roster, StdClock};
+#[cfg(feature = "sharing")]
 pub use cached::{CacheBuilder, CacheStatistics, Cached};
 pub use collect_tests::{CollectFault, CollectWarning, GuardedBuffer, RawClaim, TestLevel};
 pub use desk::{Desk, NoAnswer};

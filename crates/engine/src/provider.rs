@@ -576,8 +576,8 @@ impl<'a> ObjectWriter<'a> {
         message: impl std::fmt::Display,
     ) {
         let fault = match &mut self.kept {
-            Some(kept) => kept.make(kind, self.provider, of, message),
-            None => KeptFaults::default().make(kind, self.provider, of, message),
+            Some(kept) => kept.make(kind, self.provider, of, &message),
+            None => KeptFaults::default().make(kind, self.provider, of, &message),
         };
         self.faults.push(fault);
     }

@@ -32,7 +32,7 @@ pub use sources::SourceSet;
 pub use statistics::{RunningStatistics, SampleRing, Statistics, oldest_first};
 
 use crate::ask::Ask;
-use crate::error::Fault;
+use crate::error::{Fault, SourceError};
 use crate::followed::INDEX_TAKEN;
 use crate::frame::Snapshot;
 use crate::label::{InstanceLabel, InstanceRole};
@@ -283,7 +283,7 @@ impl Query {
         self.readings.clear();
         self.faults.clear();
         self.time = None;
-        let mut errors = HashMap::new();
+        let mut errors: Vec<(usize, SourceError)> = Vec::new();
         let mut good = 0;
         let mut first_error = None;
         for number in 0..self.sources.len() {
@@ -305,7 +305,7 @@ impl Query {
                     let states = self.objects.iter_mut().filter(|((s, _), _)| *s == number);
                     states.for_each(|(_, state)| state.skip());
                     first_error.get_or_insert_with(|| error.clone());
-                    errors.insert(number, error);
+                    errors.push((number, error));
                 }
             }
         }
@@ -332,7 +332,10 @@ impl Query {
                     object: target.object,
                     counter: target.counter.name,
                     definition: target.counter,
-                    error: errors.get(&target.slot),
+                    error: errors
+                        .iter()
+                        .find(|(slot, _)| *slot == target.slot)
+                        .map(|(_, error)| error),
                     faults: faults_of(&self.faults, target.slot),
                     any_counter: item.path.counter.is_wild(),
                 };

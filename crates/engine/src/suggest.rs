@@ -1,5 +1,7 @@
 //! Names without regard to case, and "did you mean": the names nearest to a mistyped one.
 
+use std::collections::BinaryHeap;
+
 /// The longest text, in characters, for which near names are searched. The time of a comparison
 /// with one name grows with the product of both lengths.
 const LONGEST: usize = 256;
@@ -25,17 +27,19 @@ pub fn nearest<'a>(
     names: impl IntoIterator<Item = &'a str>,
     most: usize,
 ) -> Vec<&'a str> {
+    nearest_of(wanted, &names.into_iter().collect::<Vec<_>>(), most)
+}
+
+/// [`nearest`], compiled once for all kinds of lists.
+fn nearest_of<'a>(wanted: &str, names: &[&'a str], most: usize) -> Vec<&'a str> {
     let text: String = fold(wanted).chars().take(LONGEST + 1).collect();
     let wanted: Vec<char> = text.chars().collect();
     if wanted.len() > LONGEST {
         return Vec::new();
     }
-    let mut ranked: Vec<(usize, &str)> = names
-        .into_iter()
-        .filter(|name| !name.is_empty())
-        .filter_map(|name| rank(&text, &wanted, name).map(|rank| (rank, name)))
-        .collect();
-    ranked.sort_unstable();
+    let names = names.iter().copied().filter(|name| !name.is_empty());
+    let ranked = names.filter_map(|name| Some((rank(&text, &wanted, name)?, name)));
+    let mut ranked = ranked.collect::<BinaryHeap<_>>().into_sorted_vec();
     ranked.dedup();
     ranked.into_iter().take(most).map(|(_, name)| name).collect()
 }

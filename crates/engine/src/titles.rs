@@ -152,10 +152,9 @@ impl TitleDatabase {
     pub fn indexes(&self, name: &str) -> &[TitleIndex] {
         let map = self.by_name.get_or_init(|| {
             let mut map: HashMap<String, Vec<TitleIndex>> = HashMap::new();
-            for (index, name) in &self.names {
-                map.entry(fold(name)).or_default().push(*index);
+            for (index, name) in self.all() {
+                map.entry(fold(name)).or_default().push(index);
             }
-            map.values_mut().for_each(|indexes| indexes.sort_unstable());
             map
         });
         map.get(&fold(name)).map_or(&[], Vec::as_slice)
@@ -349,15 +348,11 @@ impl TitleSet {
     /// At most three of the names of these indexes: those that resemble the unknown name most in
     /// any language. The names are given in the shown language.
     #[must_use]
-    pub fn suggestions(
-        &self,
-        name: &str,
-        indexes: impl Iterator<Item = TitleIndex> + Clone,
-    ) -> Vec<String> {
+    pub fn suggestions(&self, name: &str, indexes: &[TitleIndex]) -> Vec<String> {
         let mut found: Vec<String> = Vec::new();
-        for near in nearest(name, indexes.clone().flat_map(|index| self.names(index)), 3) {
-            let index = indexes.clone().find(|index| self.names(*index).any(|one| one == near));
-            let shown = index.and_then(|index| self.name(index)).unwrap_or(near);
+        for near in nearest(name, indexes.iter().flat_map(|index| self.names(*index)), 3) {
+            let index = indexes.iter().find(|index| self.names(**index).any(|one| one == near));
+            let shown = index.and_then(|index| self.name(*index)).unwrap_or(near);
             if !found.iter().any(|one| one == shown) {
                 found.push(shown.to_string());
             }

@@ -84,8 +84,8 @@ impl Faults {
 
 /// The system's text for an error number; each text is looked up once.
 pub(crate) fn describe(error: Errno) -> &'static str {
-    /// The number of error numbers that are kept with their texts; no system has more.
-    const MOST: usize = 256;
+    /// The number of error numbers that are kept with their texts: those of Linux, and 0.
+    const MOST: usize = 134;
     static WORDS: [OnceLock<String>; MOST] = [const { OnceLock::new() }; MOST];
     let known = usize::try_from(error.raw_os_error()).ok().and_then(|code| WORDS.get(code));
     known.map_or("an unknown error", |words| {
@@ -142,6 +142,18 @@ pub(crate) fn numbers<const N: usize>(
     faults: &mut Faults,
 ) -> [Option<u64>; N] {
     let values = keyed(text, keys);
+    missing_numbers(file, text, &keys, &values, faults);
+    values
+}
+
+/// Adds the faults of [`numbers`].
+fn missing_numbers(
+    file: &CStr,
+    text: &[u8],
+    keys: &[&[u8]],
+    values: &[Option<u64>],
+    faults: &mut Faults,
+) {
     let is_line = |line: &[u8], key: &[u8]| {
         let rest = line.strip_prefix(key);
         rest.is_some_and(|rest| rest.first().is_none_or(u8::is_ascii_whitespace))
@@ -159,5 +171,4 @@ pub(crate) fn numbers<const N: usize>(
     if !rest.is_empty() && !keys.iter().any(|key| is_line(rest, key)) {
         faults.object(format_args!("{}: ends in the middle of a line", Text(file)));
     }
-    values
 }

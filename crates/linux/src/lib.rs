@@ -25,23 +25,35 @@
 #![cfg(target_os = "linux")]
 // The clock of a process, and the mapped memory of the BPF reader.
 #![deny(unsafe_code)]
+#![cfg_attr(
+    not(all(feature = "objects", feature = "processes")),
+    expect(unused, reason = "tables, parsers and the file reader are those of all providers")
+)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+// Features gate modules: what implements a trait is compiled even where nothing uses it.
 mod bpf;
+#[cfg(feature = "objects")]
 mod cgroup;
 mod choice;
 mod clock;
+#[cfg(feature = "sharing")]
 pub mod clocks;
 mod cpus;
+#[cfg(feature = "objects")]
 mod disk;
 mod faults;
 mod files;
 mod interrupts;
+#[cfg(feature = "objects")]
 mod machine;
+#[cfg(feature = "processes")]
 mod maps;
+#[cfg(feature = "objects")]
 mod network;
 mod os;
 mod parse;
+#[cfg(feature = "processes")]
 mod process;
 mod provider;
 mod root;
@@ -59,7 +71,7 @@ use perfhive_engine::Provider;
 use std::sync::Arc;
 
 /// The providers of this crate with default options, for the machine below `root`. [`object_table`] lists
-/// their objects with the feature `objects`.
+/// their objects with the features `objects` and `processes`.
 #[must_use]
 pub fn providers(root: &ProcRoot) -> Vec<Arc<dyn Provider>> {
     providers_with(root, &LinuxOptions::new())
@@ -68,16 +80,19 @@ pub fn providers(root: &ProcRoot) -> Vec<Arc<dyn Provider>> {
 /// The providers of this crate with these options, for the machine below `root`.
 #[must_use]
 pub fn providers_with(root: &ProcRoot, options: &LinuxOptions) -> Vec<Arc<dyn Provider>> {
-    let mut providers: Vec<Arc<dyn Provider>> = vec![Arc::new(os::provider(root))];
-    // What is left out here is left out of the program, too.
-    if cfg!(feature = "objects") {
-        providers.push(Arc::new(disk::provider(root)));
-        providers.push(Arc::new(network::provider(root)));
-        providers.push(Arc::new(machine::provider(root)));
-        providers.push(Arc::new(cgroup::provider(root)));
-    }
-    providers.push(Arc::new(process::provider(root, options)));
-    providers
+    Vec::from([
+        Arc::new(os::provider(root)) as Arc<dyn Provider>,
+        #[cfg(feature = "objects")]
+        Arc::new(disk::provider(root)),
+        #[cfg(feature = "objects")]
+        Arc::new(network::provider(root)),
+        #[cfg(feature = "objects")]
+        Arc::new(machine::provider(root)),
+        #[cfg(feature = "objects")]
+        Arc::new(cgroup::provider(root)),
+        #[cfg(feature = "processes")]
+        Arc::new(process::provider(root, options)),
+    ])
 }
 
 /// The reason why processes and threads cannot be read through BPF below `root`, in one

@@ -320,9 +320,15 @@ fn in_order<const N: usize>(text: &[u8], keys: [&[u8]; N]) -> Option<[Option<u64
 /// or has no number. If several lines with a number have one word, the first is used.
 pub(crate) fn keyed<const N: usize>(text: &[u8], keys: [&[u8]; N]) -> [Option<u64>; N] {
     let mut values = [None; N];
-    let mut missing = N;
+    fill_keyed(text, &keys, &mut values);
+    values
+}
+
+/// [`keyed`], compiled once for all numbers of words.
+fn fill_keyed(text: &[u8], keys: &[&[u8]], values: &mut [Option<u64>]) {
+    let mut missing = keys.len();
     for line in whole_lines(text).0 {
-        for (key, value) in keys.iter().zip(&mut values) {
+        for (key, value) in keys.iter().zip(values.iter_mut()) {
             if value.is_none()
                 && let Some(rest) = line.strip_prefix(*key)
                 && rest.first().is_some_and(|byte| is_blank(*byte))
@@ -335,7 +341,6 @@ pub(crate) fn keyed<const N: usize>(text: &[u8], keys: [&[u8]; N]) -> [Option<u6
             break;
         }
     }
-    values
 }
 
 /// The contents of `/proc/loadavg`.

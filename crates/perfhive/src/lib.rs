@@ -44,13 +44,14 @@
 //!
 //! # Features
 //!
-//! A reader of this machine's counters takes nine crates on Linux. The first two are on by default; without them a
-//! program that reads processors, memory and processes is a third smaller.
+//! The first four are on by default; without them a reader of processors and memory takes seven crates on Linux.
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `objects` | on Linux, the objects of disks, network, caches, sensors, pressure and control groups, beside System, Memory, Processor, Process and Thread |
+//! | `objects` | on Linux, the objects of disks, network, caches, sensors, pressure and control groups, beside System, Memory and Processor |
+//! | `processes` | on Linux, Process, Thread, and the objects of memory maps |
 //! | `languages` | on Linux, names and help texts in other languages than English |
+//! | `sharing` | [`Cached`], [`SharedSource`], and what reads through them: [`Category`], [`PerformanceCounter`], [`measure`] |
 //! | `libraries` | `local:` reads registered counter libraries, each in a host process of its own; writing them |
 //! | `registration` | registering such libraries, as lodctr does |
 //! | `publish` | counters in shared memory: `local:` reads what programs publish, and a program publishes its own |
@@ -58,14 +59,21 @@
 //! | `recording` | `file:`: recorded data blocks and captures |
 //! | `bpf` | processes and threads through BPF on Linux; takes clang to build |
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(feature = "sharing"),
+    expect(dead_code, reason = "names of data sources are for measuring")
+)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod bounded;
+#[cfg(feature = "sharing")]
 mod category;
 #[cfg(all(feature = "libraries", any(target_os = "linux", windows)))]
 pub mod extension;
+#[cfg(feature = "sharing")]
 mod later;
 mod machine;
+#[cfg(feature = "sharing")]
 pub mod measure;
 mod open;
 mod options;
@@ -76,8 +84,10 @@ pub mod recording;
 pub mod registration;
 mod scheme;
 mod schemes;
+#[cfg(feature = "sharing")]
 mod shared_source;
 
+#[cfg(feature = "sharing")]
 pub use category::{
     Category, CategoryData, CounterColumn, CounterSample, DataByCounter, DataByInstance,
     InstanceData, InstanceRow, PerformanceCounter,
@@ -86,6 +96,7 @@ pub use open::{open, reader_of_processes};
 pub use options::OpenOptions;
 pub use scheme::{Capabilities, SourceAddress, SourceScheme};
 pub use schemes::{BadAddress, SCHEMES};
+#[cfg(feature = "sharing")]
 pub use shared_source::SharedSource;
 
 /// The whole engine, for programs with sources and providers of their own: frames, pools, rosters,
@@ -93,11 +104,13 @@ pub use shared_source::SharedSource;
 pub use perfhive_engine as engine;
 /// Sources, the asks that they are given, and the snapshots and catalogues that they answer with.
 pub use perfhive_engine::{
-    Ask, CacheBuilder, CacheStatistics, Cached, Catalogue, CatalogueCounter, CatalogueObject, Cost,
-    Fault, FaultKind, Frame, InstanceWish, NO_OBJECT, ObjectQuery, ProviderState, ProviderStatus,
-    Recording, Snapshot, SnapshotObject, Source, SourceError, SourceErrorKind, Span, TitleDatabase,
-    TitleSet, Worker, nearest,
+    Ask, Catalogue, CatalogueCounter, CatalogueObject, Cost, Fault, FaultKind, Frame, InstanceWish,
+    NO_OBJECT, ObjectQuery, ProviderState, ProviderStatus, Recording, Snapshot, SnapshotObject,
+    Source, SourceError, SourceErrorKind, Span, TitleDatabase, TitleSet, Worker, nearest,
 };
+/// One source for many consumers.
+#[cfg(feature = "sharing")]
+pub use perfhive_engine::{CacheBuilder, CacheStatistics, Cached};
 /// Counter paths, and queries that turn them into values.
 pub use perfhive_engine::{
     CounterPath, FormattedValue, Identity, InstanceLabel, InstancePattern, InstanceRole,

@@ -197,8 +197,8 @@ impl Names {
             let error = SourceError::new(error.kind(), error.source_name(), message);
             return QueryError::Source(error);
         }
-        let objects = self.catalogue.objects.iter().map(|object| object.name);
-        let nearest = self.titles.suggestions(name, objects);
+        let objects: Vec<_> = self.catalogue.objects.iter().map(|object| object.name).collect();
+        let nearest = self.titles.suggestions(name, &objects);
         QueryError::UnknownObject { name: name.to_string(), nearest }
     }
 
@@ -212,8 +212,8 @@ impl Names {
         {
             return QueryError::Source(error);
         }
-        let counters = object.counters.iter().map(|counter| counter.name);
-        let nearest = self.titles.suggestions(name, counters);
+        let counters: Vec<_> = object.counters.iter().map(|counter| counter.name).collect();
+        let nearest = self.titles.suggestions(name, &counters);
         let object = self.name(object.name).into_owned();
         QueryError::UnknownCounter { object, name: name.to_string(), nearest }
     }

@@ -217,14 +217,18 @@ const BENCHES: [&str; 3] =
 
 fn package() -> Result {
     let tree = ["tree", "--locked", "-p", "perfhive", "-e", "normal", "--prefix", "none"];
-    let tree = command::output(command::cargo(&tree).arg("--no-dedupe"))?;
+    let tree =
+        command::output(command::cargo(&tree).args(["--no-default-features", "--no-dedupe"]))?;
     let tree = String::from_utf8_lossy(&tree);
     let crates: std::collections::BTreeSet<&str> = tree.lines().collect();
     if crates.len() > LEAN {
         bail!("perfhive without features takes {} crates, at most {LEAN}: {tree}", crates.len());
     }
-    let alone = ["clippy", "--locked", "-p", "perfhive", "--lib", "--no-default-features", "--"];
-    command::run(command::cargo(&alone).args(["-D", "warnings"]))?;
+    let alone = ["clippy", "--locked", "-p", "perfhive", "--lib", "--no-default-features"];
+    for features in ["", "objects", "processes", "sharing"] {
+        let mut cargo = command::cargo(&alone);
+        command::run(cargo.args(["--features", features, "--", "-D", "warnings"]))?;
+    }
     let publish = ["publish", "--dry-run", "--workspace", "--locked", "--allow-dirty"];
     let ours = ["--exclude", "perfhive-testkit", "--exclude", "xtask", "--target-dir"];
     let built = workspace::target_directory()?.join("published");

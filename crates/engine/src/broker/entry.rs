@@ -157,12 +157,12 @@ impl Entry {
             Some(fault) if fault.kind == FaultKind::Quarantined => fault.clone(),
             Some(fault) => {
                 let last = &fault.message;
-                let words = "disabled after repeated faults, at last: ";
-                kept.make(FaultKind::Quarantined, name, (None, None), format_args!("{words}{last}"))
+                let words = format_args!("disabled after repeated faults, at last: {last}");
+                kept.make(FaultKind::Quarantined, name, (None, None), &words)
             }
             None => {
                 let message = "disabled after repeated faults";
-                kept.make(FaultKind::Quarantined, name, (None, None), message)
+                kept.make(FaultKind::Quarantined, name, (None, None), &message)
             }
         })
     }

@@ -58,7 +58,8 @@ impl CatalogueObject {
 }
 
 pub(super) fn unknown_object(catalogue: &Catalogue, titles: &TitleSet, name: &str) -> QueryError {
-    let nearest = titles.suggestions(name, catalogue.objects.iter().map(|object| object.name));
+    let indexes: Vec<_> = catalogue.objects.iter().map(|object| object.name).collect();
+    let nearest = titles.suggestions(name, &indexes);
     QueryError::UnknownObject { name: name.to_string(), nearest }
 }
 
@@ -67,7 +68,8 @@ pub(super) fn unknown_counter(
     titles: &TitleSet,
     name: &str,
 ) -> QueryError {
-    let nearest = titles.suggestions(name, object.counters.iter().map(|counter| counter.name));
+    let indexes: Vec<_> = object.counters.iter().map(|counter| counter.name).collect();
+    let nearest = titles.suggestions(name, &indexes);
     let object = titles.name_or_index(object.name);
     QueryError::UnknownCounter { object, name: name.to_string(), nearest }
 }

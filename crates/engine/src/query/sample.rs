@@ -27,13 +27,13 @@ struct SampleLayout {
     plans: Vec<CounterPlan>,
     /// The indexes in `plans` of the counters that are not bases, sorted by the title index of
     /// their names. If several counters have the same title index, the list has only the first.
-    by_name: Vec<(TitleIndex, usize)>,
+    by_name: Vec<(TitleIndex, u32)>,
 }
 
 impl SampleLayout {
     fn new(object: PerfObject<'_>) -> Self {
         let plans = CounterPlan::all(object);
-        let counters = plans.iter().enumerate().filter(|(_, plan)| !plan.counter_type.is_base());
+        let counters = (0..).zip(&plans).filter(|(_, plan)| !plan.counter_type.is_base());
         let mut by_name: Vec<_> = counters.map(|(place, plan)| (plan.name, place)).collect();
         by_name.sort_unstable();
         by_name.dedup_by_key(|(name, _)| *name);
@@ -315,7 +315,7 @@ impl ObjectSample {
     pub(crate) fn plan(&self, counter: TitleIndex) -> Option<&CounterPlan> {
         let SampleLayout { by_name, plans, .. } = &*self.layout;
         let at = by_name.binary_search_by_key(&counter, |(name, _)| *name).ok()?;
-        plans.get(by_name.get(at)?.1)
+        plans.get(by_name.get(at)?.1 as usize)
     }
 
     /// Whether the name of this instance belongs to as many instances here as in the sample

@@ -182,10 +182,9 @@ impl SystemSession {
 
         for at in 0..self.stat.cpus.len() {
             let number = details.topology.node(at);
-            if !details.nodes.iter().any(|node| node.number == number) {
+            if let Err(place) = details.nodes.binary_search_by_key(&number, |node| node.number) {
                 let (totals, tally) = (Totals::default(), Tally::default());
-                details.nodes.push(Node { number, totals, tally });
-                details.nodes.sort_unstable_by_key(|node| node.number);
+                details.nodes.insert(place, Node { number, totals, tally });
             }
         }
         for node in &mut details.nodes {
