@@ -53,7 +53,7 @@ struct AddedPath {
     id: PathId,
     path: CounterPath,
     targets: Vec<Target>,
-    /// The label of the instance that the path meant last. `None` for a path with wildcards, and
+    /// The label of the first instance that the path meant. `None` for a path with wildcards, and
     /// before an instance was found.
     last: Option<InstanceLabel>,
 }
@@ -343,8 +343,8 @@ impl Query {
         Ok(())
     }
 
-    /// Keeps the label of the instance that each path without wildcards means now. So the readings
-    /// keep their path when the instance is gone.
+    /// Keeps the label of the first instance that each path without wildcards means. So the
+    /// readings keep their path when the instance is gone.
     fn keep_labels(&mut self) {
         for reading in &self.readings {
             let Some(label) = &reading.instance else { continue };
@@ -367,7 +367,7 @@ impl Query {
     }
 
     /// The faults of a source in the last collection: what could not be read, and warnings. Source
-    /// 0 is the default source.
+    /// 0 is the default source. Empty if the source failed as a whole, or does not exist.
     #[must_use]
     pub fn faults(&self, source: usize) -> &[Fault] {
         faults_of(&self.faults, source)
@@ -404,9 +404,9 @@ impl Query {
     }
 
     /// The path of one reading, in the shown language, without wildcards. A reading without an
-    /// instance gets the instance part of the added path, or that of the instance that the path
-    /// meant last. If the title indexes belong to other objects now, the path is the one that was
-    /// added.
+    /// instance gets the label of the first instance that the path meant or, before an instance was
+    /// found, the instance part of the added path. If the title indexes belong to other objects
+    /// now, the path is the one that was added, unless its object or counter has wildcards.
     #[must_use]
     pub fn path_of(&self, reading: &Reading) -> CounterPath {
         let named = self.items.iter().find(|item| item.id == reading.path);
@@ -483,7 +483,7 @@ impl Query {
     }
 
     /// Whether waiting brings new samples: `false` if every source that the paths need is a
-    /// recording.
+    /// recording, `true` without any path.
     #[must_use]
     pub fn is_live(&self) -> bool {
         let mut slots = (0..self.sources.len()).filter_map(|n| self.sources.slot(n).ok());

@@ -185,9 +185,9 @@ impl Slots {
     }
 
     /// Publishes a reply under what was asked for, objects or a whole answer, and under those
-    /// objects in it that `belongs` accepts. Partial objects are not published. Publishes nothing
-    /// if `holds`, which is called under the lock, returns `false`, since the indexes changed their
-    /// meaning.
+    /// objects in it that `belongs` accepts; an answer to `Foreign` only as a whole. Partial
+    /// objects are not published. Publishes nothing if `holds`, which is called under the lock,
+    /// returns `false`, since the indexes changed their meaning.
     pub(super) fn publish(
         &self,
         reply: &Arc<Reply>,

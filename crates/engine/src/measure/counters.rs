@@ -290,7 +290,8 @@ impl<S: Source> CounterProbe<S> {
         Ok(())
     }
 
-    /// Reports the faults of the sample, and with the first one those of the baseline.
+    /// Reports the faults of the sample; the first sample also reports those of the baseline with
+    /// other messages. Faults that do not fit into `anomalies` without allocating are only counted.
     fn report_faults(&mut self, anomalies: &mut Vec<Anomaly>) {
         let new = self.snapshot.faults();
         let is_new = |fault: &&Fault| !new.iter().any(|other| other.message == fault.message);

@@ -324,8 +324,8 @@ impl ObjectSample {
         self.crowd(identity) == other.crowd(identity)
     }
 
-    /// The number of instances with the same name as the one with this identity; 1 for an instance
-    /// that is identified by a number.
+    /// The number of instances of the sample with the same parent and name as the one with this
+    /// identity; 1 for an instance that is identified by a number.
     fn crowd(&self, identity: &Identity) -> u32 {
         let Identity::Named { parent, name, .. } = identity else { return 1 };
         let has = |order| {
@@ -349,8 +349,9 @@ impl ObjectSample {
         begin
     }
 
-    /// Whether the instance with this identity is the only one of its name; `true` for an instance
-    /// that is identified by a number.
+    /// Whether no other instance of the sample has the name of the instance with this identity,
+    /// which need not be in the sample itself. `true` for an instance that is identified by a
+    /// number, `false` for one that is not the first of its name.
     pub(crate) fn is_alone(&self, identity: &Identity) -> bool {
         let Identity::Named { parent, name, order } = identity else { return true };
         let next = Identity::Named { parent: parent.clone(), name: name.clone(), order: 1 };

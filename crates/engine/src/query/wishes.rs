@@ -72,8 +72,9 @@ impl Wishes {
     }
 }
 
-/// Whether an answer has a wanted process. The object `processes` comes along with the objects
-/// with instances that belong to processes.
+/// Whether an answer has an instance that a wish means, in the object `processes`: Process or
+/// Process V2 for an object with instances that belong to processes, otherwise the wished object
+/// itself.
 fn is_there(answer: &Snapshot, processes: u32, wish: &InstanceWish) -> bool {
     let Some(object) = answer.object(TitleIndex(processes)) else { return false };
     let mut names = object.view().instances().map(|instance| instance.name().to_text());

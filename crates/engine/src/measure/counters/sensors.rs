@@ -302,7 +302,8 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         list.name_of(sensor).ok_or_else(|| unknown_sensor(&source, &list, sensor))
     }
 
-    /// A selection of all counters and all instances of the objects with this cost.
+    /// A selection of all counters and all instances of the objects with this cost; for `Costly`,
+    /// also of the objects with unknown cost.
     fn whole(&mut self, cost: Cost) -> Result<Vec<SelectedSensor>, MeasureError> {
         if cost == Cost::Costly {
             self.list_costly()?;
