@@ -314,7 +314,8 @@ impl Schema {
     }
 
     /// Whether plans that were made for this schema can read `object`: its definitions are the same
-    /// bytes.
+    /// bytes, and it has the same title index and code page and has instances or none, as the
+    /// object of the schema.
     #[must_use]
     pub fn matches(&self, object: PerfObject<'_>) -> bool {
         self.object == object.name_index()

@@ -408,7 +408,9 @@ fn finite(value: f64, formula: Formula, options: CookOptions) -> Result<CookedVa
 }
 
 /// The difference from the older to the newer value of a counter of `size` bytes. A wrap is undone
-/// if `options` say that both samples are of the same instance.
+/// if `options` say that both samples are of the same instance, unless the difference would be half
+/// the counter's range or more. Any other step backwards is an error, and so is a step forward of
+/// 2^63 or more.
 #[inline]
 fn step(older: u64, newer: u64, size: u8, options: CookOptions) -> Result<u64, CookError> {
     if newer >= older {
