@@ -162,9 +162,9 @@ impl<R: Reach> ForeignMachines<R> {
     }
 
     /// Answers `Foreign MACHINE` with a block of that machine. The block has the machine's current
-    /// or last data, and the status object that shows whether the data is current. A machine that
-    /// cannot be reached adds a fault that says why. An unknown machine, or an empty name, gives no
-    /// block.
+    /// or last data, and the status object that shows whether the data is current. A failed attempt
+    /// to reach the machine adds a fault that says why; during the pause after the attempt there is
+    /// no fault. An unknown machine, or an empty name, gives no block.
     ///
     /// # Errors
     /// [`ProviderError`] if the machine's objects are invalid or too large for a block.
