@@ -85,7 +85,7 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         Ok(())
     }
 
-    /// Whether it is time for a trial.
+    /// Whether it is time for a trial; `false` while no object is taken from the second source.
     pub(super) fn is_due(&self) -> bool {
         let lacks = |decision: &Decision| !decision.objects.is_empty();
         self.decision.as_ref().is_some_and(lacks) && self.whole.is_due((self.clock)())

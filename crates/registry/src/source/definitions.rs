@@ -4,9 +4,9 @@ use perfhive_format::{PerfObject, TitleIndex};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// The largest number of objects that are remembered, and of definitions that are remembered of
-/// each. A machine has some hundred objects, with one definition each.
+/// The largest number of objects that are remembered. A machine has some hundred objects.
 const OBJECTS: usize = 16 << 10;
+/// The largest number of definitions that are remembered of an object, which usually has one.
 const DEFINITIONS: usize = 16;
 /// The shortest time between two new definitions of an object that count as news, after as many as
 /// possible are remembered. A provider may change the definition with each sample, and catalogue
