@@ -195,7 +195,8 @@ impl<'a> InstanceData<'a> {
         Ok(CounterSample::of(sampled.counter_type(), *sampled.raw()?))
     }
 
-    /// The text of a text counter; `None` for any other counter.
+    /// The text of a text counter; `None` for any other counter, and if the instance has no data of
+    /// the counter.
     #[must_use]
     pub fn text(&self) -> Option<String> {
         self.sampled().ok()?.text().map(str::to_string)
