@@ -42,7 +42,8 @@ impl Names {
         &self.titles
     }
 
-    /// The name of an index in the chosen language, or the index itself if it has no name.
+    /// The name of an index in the chosen language, or else in another loaded language; the index
+    /// itself if it has no name.
     #[must_use]
     pub fn name(&self, index: TitleIndex) -> Cow<'_, str> {
         match self.titles.name(index) {
@@ -135,7 +136,8 @@ impl Names {
         }
     }
 
-    /// Asks the source for the objects whose names resemble an unknown name, so that they can be suggested.
+    /// Asks the source for the objects whose names resemble an unknown name, so that they can be
+    /// suggested. Asks nothing if an error leaves it unknown whether an object of this name exists.
     pub fn look_near(&mut self, source: &mut dyn Source, name: &str) {
         let near = self.titles.near(name);
         if self.failure(name).is_none() && !near.is_empty() {

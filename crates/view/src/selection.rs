@@ -62,8 +62,9 @@ impl Selection {
 }
 
 impl TopProcesses {
-    /// The ten processes with the most processor time, the busiest first;
-    /// equally busy ones by working set.
+    /// The ten processes with the most processor time, or all if there are fewer, the busiest
+    /// first; equally busy ones by working set. `_Total`, `Idle` and processes that are gone are
+    /// left out.
     #[must_use]
     pub fn busiest<'q>(&self, query: &'q Query) -> Vec<BusyProcess<'q>> {
         let by_identity = |path: PathId| -> HashMap<&'q Identity, &'q Reading> {

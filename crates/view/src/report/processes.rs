@@ -23,7 +23,7 @@ pub struct ProcessReport {
     pub id: Option<u32>,
     /// The times of the first and of the last sample that have the process.
     pub seen: (FileTime, FileTime),
-    /// Whether the process is in all samples that have any.
+    /// Whether the process is in every sample from the first one with any process on.
     pub was_there_always: bool,
     /// The process's time on processors over the whole recording, in percent of one processor: a
     /// process that ran half of the time counts half.
