@@ -196,7 +196,8 @@ impl<S: Source> Hub<S> {
     }
 
     /// The catalogue that the main source had when it was last asked for it, such as after the
-    /// newest collection. `None` if that failed, so that the source has to be asked.
+    /// newest collection. `None` if that failed, or if the generation has changed since, so that
+    /// the source has to be asked.
     pub(super) fn known_catalogue(&self) -> Option<Arc<Catalogue>> {
         if !self.is_checked.load(Ordering::Acquire) {
             return None;
@@ -300,7 +301,7 @@ impl<S: Source> Hub<S> {
         changing(&self.name)
     }
 
-    /// The whole catalogue, if it was read at the present generation.
+    /// The whole catalogue; `None` if it was not read at the present generation.
     pub(super) fn kept_catalogue(&self) -> Option<Arc<Catalogue>> {
         let generation = self.generation.load(Ordering::Acquire);
         let kept = self.catalogue.read().unwrap_or_else(PoisonError::into_inner).clone();
@@ -324,7 +325,8 @@ impl<S: Source> Hub<S> {
         }
     }
 
-    /// Keeps a handle to a reply, so that its memory is used again once no consumer holds it.
+    /// Keeps a handle to a reply, so that its memory is used again once no consumer holds it; does
+    /// nothing if [`REPLIES`] handles are kept already.
     fn keep(&self, reply: Arc<Reply>) {
         let mut replies = self.replies.lock().unwrap_or_else(PoisonError::into_inner);
         if replies.len() < REPLIES {

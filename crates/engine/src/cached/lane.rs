@@ -279,8 +279,8 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         result
     }
 
-    /// Waits until a run has ended and returns its outcome. The caller is already counted among the
-    /// waiting.
+    /// Waits until a run has ended and returns its outcome; an error if `deadline` passes before.
+    /// The caller is already counted among the waiting.
     fn wait_for(
         &self,
         mut state: MutexGuard<'_, State<S, W, T>>,

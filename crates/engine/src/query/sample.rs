@@ -133,9 +133,9 @@ impl ObjectState {
         newer.value(previous.counter(place, counter).as_ref())
     }
 
-    /// The value as [`value`](Self::value) returns it, and the raw value of the sample before;
-    /// `None` for the latter if that sample has none. `place` is the index of the instance in the
-    /// newest sample.
+    /// The value as [`value`](Self::value) returns it, and the raw value of the sample before,
+    /// `None` if there is no such sample or it has no raw value. `place` is the index of the
+    /// instance in the newest sample.
     pub(crate) fn value_and_before(
         &self,
         newer: &SampledCounter,
@@ -279,7 +279,8 @@ impl ObjectSample {
         &self.instances.blocks
     }
 
-    /// The counter block of the instance with the index `place`.
+    /// The counter block of the instance with the index `place`; `None` if there is no such
+    /// instance.
     fn block(&self, place: usize) -> Option<CounterBlock<'_>> {
         let (start, end) = *self.instances.blocks.get(place)?;
         let bytes = self.object()?.as_bytes().get(start as usize..end as usize)?;
