@@ -247,7 +247,8 @@ impl CounterPlan {
 }
 
 /// The data of the counter of type [`CounterType::ABSENT_VALUES`], by which the instances of an
-/// object say which counters have no value. `None` if the object has no such counter.
+/// object say which counters have no value. `None` if the object has no such counter, or one with
+/// data that is no number.
 fn absent_values(object: PerfObject<'_>) -> Option<Column> {
     let mut counters = object.counters();
     let absent = counters.find(|one| one.counter_type() == CounterType::ABSENT_VALUES)?;
