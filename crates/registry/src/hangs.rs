@@ -54,7 +54,8 @@ impl Hangs {
         self.everything
     }
 
-    /// Whether a query is known to hang: it hung before, or it may include an object that hangs.
+    /// Whether a query is known to hang: it hung before, it may include an object that hangs, or
+    /// every query would hang.
     pub(crate) fn knows(&self, query: &ObjectQuery) -> bool {
         let is_hanging = |name: &TitleIndex| self.objects.contains(name);
         let has = match query {

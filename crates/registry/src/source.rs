@@ -297,7 +297,8 @@ impl RegistrySource {
         }
     }
 
-    /// The catalogue with all objects, also those of `Costly`.
+    /// The catalogue with all objects, also those of `Costly`; an error if a provider hangs, since
+    /// its objects are then unknown.
     fn catalogue_with_costly(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         self.whole_catalogue()?;
         let mut snapshot = Snapshot::new();

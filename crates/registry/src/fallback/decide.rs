@@ -152,8 +152,10 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         }
     }
 
-    /// Makes a new decision: the second source is used for the objects that the first source does
-    /// not list or, if `delivered` is given, did not deliver in a check or trial.
+    /// Makes a new decision: the second source is used for the objects that it can fill, that were
+    /// looked for, and that the first source does not list or, if `delivered` is given, did not
+    /// deliver in a check or trial. If that is so of Process or Thread, both are taken from the
+    /// second source.
     fn settle(&mut self, catalogue: &Catalogue, delivered: Option<&[TitleIndex]>) {
         let looked_at = &self.looked_at;
         let lacks = |name: &TitleIndex| {

@@ -14,8 +14,8 @@ const DEFINITIONS: usize = 16;
 /// definition in their own sample.
 const AGAIN: Duration = Duration::from_secs(60);
 
-/// A fingerprint of the counters of an object, which changes when the provider changes the object's
-/// definition.
+/// A fingerprint of the counters of an object: of their number, and of their title indexes in
+/// order. It changes when the provider adds, removes or exchanges counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Definition {
     counters: usize,
