@@ -279,8 +279,8 @@ impl Category {
         Ok(self.instances()?.iter().map(ToString::to_string).collect())
     }
 
-    /// The present instances in the order of the data, each as the parts of its name. The name of a
-    /// parent is held once for all its instances.
+    /// The present instances in the order of the data, each as the parts of its name; empty for a
+    /// category without instances. The name of a parent is held once for all its instances.
     ///
     /// ```ignore-windows,ignore-macos
     /// let threads = perfhive::Category::new("Thread")?.instances()?;

@@ -80,8 +80,8 @@ pub fn open(addresses: &[&str]) -> Result<DataSources, MeasureError> {
 
 /// Opens the data source of one address, to be added to [`DataSources`].
 ///
-/// `local:` is the source that every category, counter and context of the
-/// program shares ([`SharedSource::local`]); any other is opened anew.
+/// `local:` is the source that every category, counter and context of the program shares
+/// ([`SharedSource::local`]), on which `options` have no effect; any other is opened anew.
 ///
 /// ```no_run
 /// use perfhive::OpenOptions;

@@ -232,9 +232,10 @@ impl<'a> InstanceData<'a> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// # Errors
     /// The reason why there is no value: [`NoValue::Born`] for an instance that the older sample
-    /// lacks, [`NoValue::DifferentTypes`] for a sample of another category or machine.
+    /// lacks, if the counter's type takes two samples; [`NoValue::DifferentTypes`] for a sample of
+    /// another category or machine, or one in which the title index belongs to another category or
+    /// counter.
     pub fn value_since(&self, older: &CategoryData) -> Result<f64, NoValue> {
         let newer = self.sampled()?;
         let machine = |data: &CategoryData| data.directory.catalogue.machine.clone();
