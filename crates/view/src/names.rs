@@ -123,7 +123,8 @@ impl Names {
         found
     }
 
-    /// Asks the source, and through it the providers, for the objects that a pattern matches.
+    /// Asks the source, and through it the providers, for the objects that a pattern may mean; for
+    /// all objects if the pattern has a wildcard.
     pub fn find_out(&mut self, source: &mut dyn Source, pattern: &NamePattern) {
         let meant = pattern.as_literal().map(|name| self.titles.meant_by(name));
         match meant {

@@ -190,8 +190,9 @@ fn plain_name<'a>(row: &Row, name: &'a str) -> &'a str {
     }
 }
 
-/// The mean over the samples with a value, converted to a mean over all samples. A rate has no
-/// value in the first sample.
+/// The mean over the samples with a value, converted to a mean over all samples. `counter` is the
+/// counter's index in [`PROCESSES`](super::chosen::PROCESSES); the first one, processor time, is a
+/// rate and has no value in the first sample.
 fn over_all(summary: &Summary, counter: usize, samples: u64) -> f64 {
     let all = samples.saturating_sub(u64::from(counter == 0)).max(summary.count).max(1);
     summary.mean * summary.count as f64 / all as f64

@@ -225,7 +225,8 @@ impl Script<'_> {
         self.skip('}')
     }
 
-    /// Takes the text at this place; `None` if no text begins here.
+    /// Takes the text at this place; `None` if no text begins here. Unless `does` is true, a
+    /// variable's text is not looked up, and is empty.
     fn text(&mut self, does: bool) -> Result<Option<String>, String> {
         let start = self.at;
         if self.peek() == Some(&Kind::Cast("string".to_string())) {
