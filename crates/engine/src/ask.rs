@@ -156,7 +156,7 @@ pub struct Ask {
     /// that begins after the call; `None` means the cache's own limit. Sources that keep no data
     /// ignore it.
     pub max_age: Option<Duration>,
-    /// The deadline: after it, an answer is of no use to the caller.
+    /// The deadline: after it, an answer is of no use to the caller. `None` for no deadline.
     pub until: Option<Instant>,
 }
 

@@ -114,7 +114,7 @@ pub struct Cached<S> {
     keys: Vec<Key>,
     /// A buffer for the title indexes of the current request, sorted.
     sorted: Vec<TitleIndex>,
-    /// For each of `keys`, the reply found so far.
+    /// For each of `keys`, the reply found so far; `None` for a key without one.
     found: Vec<Option<Arc<Reply>>>,
     /// The keys without a reply, for each lane.
     missing: [Wants; 2],

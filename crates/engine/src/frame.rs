@@ -27,7 +27,7 @@ pub struct Frame {
     generation: u64,
     origin: u64,
     /// The label: a word that says what filled the frame, such as `registry`, `native` or
-    /// `published`.
+    /// `published`; `None` for a frame without a label.
     label: Option<Arc<str>>,
     grown: bool,
 }

@@ -78,7 +78,8 @@ struct Target {
     slot: usize,
     object: TitleIndex,
     counter: CatalogueCounter,
-    /// The names of the object and the counter when the path was resolved.
+    /// The names of the object and the counter when the path was resolved; `None` for one that had
+    /// no name.
     names: [Option<Arc<str>>; 2],
     /// Whether the indexes now belong to another object or counter than the path means.
     lost: bool,
@@ -148,7 +149,7 @@ pub struct Query {
     snapshot: Snapshot,
     /// The faults of the last collection, by source.
     faults: Vec<(usize, Vec<Fault>)>,
-    /// The time of the last collection.
+    /// The time of the last collection; `None` if no source answered with a block.
     time: Option<CalendarTime>,
     max_age: Option<Duration>,
 }

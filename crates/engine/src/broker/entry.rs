@@ -38,7 +38,7 @@ pub(super) struct Entry {
     pub(super) goes_on: bool,
     /// Objects that the provider offers but does not serve; see `Members::claim`.
     pub(super) lost: Vec<ObjectDescription>,
-    /// The reason why the provider does not serve the `lost` objects.
+    /// The reason why the provider does not serve the `lost` objects; `None` if there are none.
     pub(super) lost_fault: Option<Fault>,
 }
 

@@ -34,7 +34,7 @@ pub(super) struct Outcome<T> {
     /// Whether the run was made for everything that was wanted. A run that was joined after its
     /// start may bring only a part.
     pub(super) in_full: bool,
-    /// The deadline of the request that led the run.
+    /// The deadline of the request that led the run; `None` if that request had no deadline.
     pub(super) deadline: Option<Instant>,
     /// The run's result.
     pub(super) result: Result<T, SourceError>,
@@ -50,7 +50,7 @@ pub(super) struct Lane<S, W, T> {
 struct State<S, W, T> {
     /// The source; `None` during a run.
     source: Option<S>,
-    /// The thread of the run in progress.
+    /// The thread of the run in progress; `None` between runs.
     leader_thread: Option<ThreadId>,
     running: Option<Running<W>>,
     /// The union of the wishes of all requests that wait for the next run.
@@ -418,7 +418,7 @@ struct Leading<'a, S, W: Wishes, T: Clone + Default> {
     lane: &'a Lane<S, W, T>,
     source: Option<S>,
     wants: W,
-    /// Whether the source is back.
+    /// Whether the run has ended and given the source back to the lane.
     has_ended: bool,
 }
 

@@ -47,7 +47,8 @@ struct ProbedCounter {
     /// The instance, if exactly one is wanted; `None` for all instances, and for a sensor without
     /// instances.
     one: Option<BoundInstance>,
-    /// The position of the values, if they are read without blocks.
+    /// The position of the values, if they are read without blocks; `None` if they are read from
+    /// blocks.
     direct: Option<DirectPlace>,
     /// The slots made so far, by instance; a sensor without instances has one slot.
     slots: HashMap<Identity, LabelledSlot>,

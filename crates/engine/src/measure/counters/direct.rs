@@ -27,9 +27,10 @@ pub(super) struct DirectInstance {
     read: Option<Result<Duration, NoValue>>,
     /// The result of the newest decoded reading.
     decoded: Result<(), NoValue>,
-    /// The values of the last reading, until it is decoded.
+    /// The values of the last reading, until it is decoded; `None` for a counter without a value.
     fresh: Vec<Option<RawSample>>,
-    /// The values of the newest decoded reading; without meaning if `decoded` is an error.
+    /// The values of the newest decoded reading, `None` for a counter without a value; without
+    /// meaning if `decoded` is an error.
     current: Vec<Option<RawSample>>,
     /// The values of the last decoded reading before the newest that had values; `None` before the
     /// second.
