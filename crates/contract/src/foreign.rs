@@ -37,11 +37,12 @@ pub trait Link: Send {
 /// The clocks of another machine. Where a clock is `None`, the local clock is used instead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RemoteTimes {
-    /// The value of the machine's performance counter, and its ticks per second.
+    /// The value of the machine's performance counter, and the counter's ticks per second; `None`
+    /// to use those of the local clock.
     pub counter: Option<(i64, i64)>,
-    /// The machine's time in 100 ns units.
+    /// The machine's time in 100 ns units; `None` to use the local clock's.
     pub time_100ns: Option<i64>,
-    /// The machine's calendar time, UTC.
+    /// The machine's calendar time, UTC; `None` to use the local clock's.
     pub system_time: Option<CalendarTime>,
 }
 
