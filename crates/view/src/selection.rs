@@ -8,7 +8,8 @@ use std::collections::HashMap;
 /// The paths of a query with readings that are shown. The default selects every reading.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// Paths whose readings are all shown.
+    /// The paths with readings that are all shown. If there are none, and there is no list of the
+    /// busiest processes, the readings of all paths are shown.
     pub summary: Vec<PathId>,
     /// The paths for the list of the busiest processes; `None` without such a list.
     pub top: Option<TopProcesses>,
@@ -28,11 +29,11 @@ pub struct TopProcesses {
 /// The readings of one process in one sample.
 #[derive(Clone, Copy, Debug)]
 pub struct BusyProcess<'q> {
-    /// The reading of its processor time.
+    /// The reading of the process's processor time.
     pub time: &'q Reading,
-    /// The reading of its process ID.
+    /// The reading of the process's ID; `None` if there is none.
     pub id: Option<&'q Reading>,
-    /// The reading of its working set.
+    /// The reading of the process's working set; `None` if there is none.
     pub working_set: Option<&'q Reading>,
 }
 

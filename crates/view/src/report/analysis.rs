@@ -45,7 +45,7 @@ pub(super) struct Row {
     pub(super) process: Option<u32>,
     /// The numbers of the first and of the last sample that have the instance.
     pub(super) seen: (u64, u64),
-    /// How many samples have it.
+    /// How many samples have the instance.
     pub(super) samples: u64,
     pub(super) figures: Vec<Figures>,
     crossings: Vec<(usize, usize, Crossing)>,

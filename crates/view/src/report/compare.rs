@@ -87,8 +87,8 @@ pub struct ProcessChange {
     /// The processor time in percent of one processor, in the first report and in the second: 0
     /// where no process of the name ran, and `None` where the counter has no value.
     pub processor: [Option<f64>; 2],
-    /// The working set in bytes, in the first report and in the second: 0 and `None` as in
-    /// `processor`.
+    /// The working set in bytes, in the first report and in the second: 0 where no process of the
+    /// name ran, and `None` where the counter has no value.
     pub working_set: [Option<f64>; 2],
 }
 
