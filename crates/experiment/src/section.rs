@@ -41,8 +41,8 @@ pub struct Section {
     /// `None` if their totals cannot be compared: start and end came from two libraries, each of
     /// which counts its own calls, only one of them has totals, or the totals shrank.
     pub call_time: Option<Duration>,
-    /// The processor time that the thread used in these calls; `None` in the same cases as
-    /// `call_time`.
+    /// The processor time that the thread used in its calls in the section; `None` in the same
+    /// cases as [`call_time`](Self::call_time).
     pub call_thread_time: Option<Duration>,
     /// How much the raw value of each sensor grew from the sample at the start to the sample at the end. Both samples
     /// are late by the [delay](EventRecord::delay) of their record. Negative for a gauge that shows its raw value and
