@@ -92,7 +92,8 @@ impl ObjectState {
 
     /// Takes the newest sample of the object from a snapshot; the sample that was the newest
     /// becomes the previous one. Returns whether the counters of the object differ from those of
-    /// the last sample that had the object.
+    /// the last sample that had the object; `false` if the snapshot lacks the object, and for the
+    /// first sample that has it.
     pub(crate) fn advance(&mut self, name: TitleIndex, snapshot: &Snapshot) -> bool {
         self.skip();
         let Some(object) = snapshot.object(name) else {
