@@ -156,6 +156,7 @@ pub(super) enum Key {
 }
 
 /// The largest number of slots: readers can ask for any index and any name of a foreign machine.
+/// Replies for further keys are not kept.
 const MOST: usize = 65_536;
 
 /// The slots of all keys. A consumer takes the lock once for each key.

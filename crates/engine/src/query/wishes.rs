@@ -10,11 +10,14 @@ use perfhive_format::TitleIndex;
 use perfhive_format::winperf::{PROCESS, THREAD};
 use std::sync::Arc;
 
-/// Title index of the object Image. Like the other constants here, it has instances that belong to
-/// instances of Process.
+/// Title index of the object Image. Its instances belong to instances of Process.
 const IMAGE: u32 = 740;
+/// Title index of the object Full Image. Its instances belong to instances of Process.
 const FULL_IMAGE: u32 = 1408;
+/// Title index of the object Process Address Space. It has an instance for each process, with the
+/// process's name.
 const ADDRESS_SPACE: u32 = 786;
+/// Title index of the object Thread Details. Its instances belong to instances of Process.
 const THREAD_DETAILS: u32 = 816;
 
 /// The instances that the paths of a query want of one source, by object.

@@ -145,7 +145,8 @@ impl SensorList {
     }
 }
 
-/// The largest number of groups that are remembered because they were looked for.
+/// The largest number of groups that are remembered because they were looked for. A group beyond
+/// this number makes the source forget all others.
 const GROUPS: usize = 1024;
 
 impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
