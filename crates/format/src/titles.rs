@@ -193,7 +193,8 @@ pub struct TitleList {
 /// The largest number of strings that are kept as faults because they are not indexes, since a
 /// hostile list may consist of nothing else.
 const STRAYS: usize = 64;
-/// The largest number of characters that are kept of each such string.
+/// The largest number of characters that are kept of a string that is a fault because it is not an
+/// index.
 const STRAY_LENGTH: usize = 64;
 
 impl From<Vec<Title>> for TitleList {

@@ -106,7 +106,8 @@ pub enum Formula {
     /// `100 * T / B1`, where `T` is `(N1 - N0) / ((D1 - D0) / F)`, without F
     /// for the 100 ns clock.
     MultiTimer(Clock),
-    /// `100 * (B1 - T) / B1` with the `T` of the direct timer.
+    /// `100 * (B1 - T) / B1`, where `T` is `(N1 - N0) / ((D1 - D0) / F)`, without F for the 100 ns
+    /// clock.
     MultiTimerInverse(Clock),
     /// `((N1 - N0) / F) / (B1 - B0)`.
     AverageTimer(Clock),
