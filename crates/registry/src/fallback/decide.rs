@@ -10,8 +10,10 @@ use perfhive_format::{LanguageId, TitleIndex};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Process and Thread always come from the same source, since threads refer to processes.
+/// The title index of Process. Process and Thread always come from the same source, since threads
+/// refer to processes.
 const PROCESS: TitleIndex = TitleIndex(230);
+/// The title index of Thread.
 const THREAD: TitleIndex = TitleIndex(232);
 
 /// The timeout of a call in a check or a trial, and of all calls of a broken first source. It is

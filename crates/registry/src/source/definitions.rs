@@ -4,7 +4,8 @@ use perfhive_format::{PerfObject, TitleIndex};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// The largest number of objects that are remembered. A machine has some hundred objects.
+/// The largest number of objects that are remembered; an object beyond this number makes all others
+/// forgotten. A machine has some hundred objects.
 const OBJECTS: usize = 16 << 10;
 /// The largest number of definitions that are remembered of an object, which usually has one.
 const DEFINITIONS: usize = 16;
