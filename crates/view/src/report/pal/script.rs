@@ -31,7 +31,7 @@ pub(super) trait World {
     fn text(&mut self, name: &str) -> Result<String, String>;
 }
 
-/// The most levels of nested blocks and parentheses.
+/// The most levels of nested blocks and parentheses; a script with more is not run.
 const DEEPEST: usize = 32;
 
 /// Runs a script. Returns its calls in their order, or the reason why it cannot be run.
