@@ -16,10 +16,10 @@ use std::sync::{Arc, Mutex};
 
 /// The capacity of the FIFO in bytes: the most that the kernel lets a user set.
 const PIPE_BYTES: usize = 1 << 20;
-/// How many bytes are read from the FIFO at once.
+/// How many bytes are read from the FIFO at once, at most.
 const READ_BYTES: usize = 1 << 16;
-/// The most counts of calls that the source follows. Each thread has a count in each library that
-/// calls.
+/// The most counts of calls that the source follows; a count beyond them makes the source forget
+/// all, which is a gap. Each thread has a count in each library that calls.
 const MOST_COUNTS: usize = 4096;
 
 /// The names of calls: the names that are events, and other names with which the program called.

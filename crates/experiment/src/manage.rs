@@ -45,9 +45,10 @@ const LONGEST_ANSWER: usize = 4 << 20;
 const DEADLINE: Duration = Duration::from_secs(5);
 /// How long the end of the experiment waits for clients that still fetch its last records.
 const LAST: Duration = Duration::from_secs(1);
-/// The number of connections that are served at once.
+/// The number of connections that are served at once; further ones get an error and are closed.
 const CONNECTIONS: usize = 8;
-/// The most bytes of records that wait for one client of `fetch`.
+/// The most bytes of records that wait for one client of `fetch`; if there are more, the client
+/// loses its connection.
 const WAITING: usize = 16 << 20;
 
 /// A request to make another binding.

@@ -22,16 +22,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tears::{Span, Tears, united};
 
-/// The most records that wait in memory.
+/// The most records that wait in memory, beside the few that each round reads in any case.
 const MOST_WAITING: usize = 1 << 16;
-/// The fewest records of a ring that a round reads.
+/// The fewest records that a round reads of a ring, if the ring has so many.
 const LEAST: usize = 16;
 /// The size in bytes of all rings of probes of one processor. The kernel lets a user have 516 KiB
 /// for each processor.
 const PROBE_BYTES: usize = 384 << 10;
 /// The greatest size in bytes of one probe's ring: 8,192 events.
 const MOST_BYTES: usize = 256 << 10;
-/// The size in bytes of a ring that reports threads; it has room for more than 1,000.
+/// The size in bytes of a ring that reports threads; it has room for more than 1,000 records.
 const THREAD_BYTES: usize = 64 << 10;
 /// The free space in bytes at or below which a ring may have lost a record.
 const FULL: usize = 128;

@@ -18,7 +18,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The most places of a file at which one probe may be.
+/// The most places of a file at which one probe may be; a name with more places is an error.
 const MOST_PLACES: usize = 64;
 
 /// A point of a program file that is to be an event.

@@ -10,9 +10,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The most threads with open sections that are followed.
+/// The most threads with open sections that are followed; starts on further threads make no
+/// sections.
 const MOST_THREADS: usize = 4096;
-/// The most open sections of one thread that are followed.
+/// The most open sections of one thread that are followed; further starts make no sections.
 const MOST_OPEN: usize = 256;
 
 /// A section of a program: from a start to the end of the same name on the same thread.

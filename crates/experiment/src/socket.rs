@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 /// The most time that connecting by TCP may take.
 const CONNECTING: Duration = Duration::from_secs(5);
-/// The most bytes of lines that wait for the receiver.
+/// The most bytes of lines that wait for the receiver; further lines are lost.
 const WAITING: usize = 16 << 20;
 /// How long the end of the experiment waits for the receiver.
 const LAST: Duration = Duration::from_secs(1);

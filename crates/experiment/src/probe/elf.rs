@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
-/// The most bytes of a file that is read.
+/// The most bytes of a file that is read; a larger file is an error.
 const LARGEST: u64 = 4 << 30;
 /// The most probes that an error names.
 const MOST_NAMED: usize = 8;
