@@ -37,11 +37,12 @@ pub trait Link: Send {
 /// The clocks of another machine. Where a clock is `None`, the local clock is used instead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RemoteTimes {
-    /// The value of the machine's performance counter, and its ticks per second.
+    /// The value of the machine's performance counter, and the counter's ticks per second; `None`
+    /// to use those of the local clock.
     pub counter: Option<(i64, i64)>,
-    /// The machine's time in 100 ns units.
+    /// The machine's time in 100 ns units; `None` to use the local clock's.
     pub time_100ns: Option<i64>,
-    /// The machine's calendar time, UTC.
+    /// The machine's calendar time, UTC; `None` to use the local clock's.
     pub system_time: Option<CalendarTime>,
 }
 
@@ -162,9 +163,9 @@ impl<R: Reach> ForeignMachines<R> {
     }
 
     /// Answers `Foreign MACHINE` with a block of that machine. The block has the machine's current
-    /// or last data, and the status object that shows whether the data is current. A machine that
-    /// cannot be reached adds a fault that says why. An unknown machine, or an empty name, gives no
-    /// block.
+    /// or last data, and the status object that shows whether the data is current. A failed attempt
+    /// to reach the machine adds a fault that says why; during the pause after the attempt there is
+    /// no fault. An unknown machine, or an empty name, gives no block.
     ///
     /// # Errors
     /// [`ProviderError`] if the machine's objects are invalid or too large for a block.

@@ -479,7 +479,8 @@ impl Running {
     }
 }
 
-/// The objects that a query wants, and the objects that come along with them.
+/// The objects that a query wants, and the objects that come along with them. A list of indexes
+/// wants no objects of other machines.
 fn wanted(description: &ProviderDescription, query: &ObjectQuery) -> Vec<TitleIndex> {
     let is_wanted = |cost: Cost, name: TitleIndex| match query {
         ObjectQuery::Global => cost == Cost::Global,

@@ -86,8 +86,9 @@ impl Limiter {
         Self { kinds: HashMap::new(), every }
     }
 
-    /// The message as it is to be written at the time `now`, or `None` if the limit of its
-    /// kind is reached. Messages that differ only in numbers are of one kind.
+    /// The message as it is to be written at the time `now`, with the number of messages of its
+    /// kind that were held back before it; `None` if the limit of its kind is reached, so that it
+    /// is held back. Messages that differ only in numbers are of one kind.
     pub fn pass(&mut self, message: &str, now: Instant) -> Option<String> {
         let mut key = kind_of(message);
         if !self.kinds.contains_key(&key) && self.kinds.len() >= Self::KINDS {

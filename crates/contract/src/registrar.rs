@@ -184,28 +184,34 @@ impl ProviderDefinition {
 /// default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Functions {
-    /// `Library`: the absolute path of the library.
+    /// `Library`: the absolute path of the library; `None` to leave it as it was.
     pub library: Option<PathBuf>,
-    /// `Open`: the function's name; an empty text if there is no such function.
+    /// `Open`: the function's name, an empty text if there is no such function; `None` to leave it
+    /// as it was.
     pub open: Option<String>,
-    /// `Collect`: the function's name.
+    /// `Collect`: the function's name; `None` to leave it as it was.
     pub collect: Option<String>,
-    /// `Close`: the function's name; an empty text if there is no such function.
+    /// `Close`: the function's name, an empty text if there is no such function; `None` to leave it
+    /// as it was.
     pub close: Option<String>,
-    /// `Linkage\Export`: the strings that are the argument of Open.
+    /// `Linkage\Export`: the strings that are the argument of Open; `None` to leave them as they
+    /// were.
     pub linkage: Option<Vec<String>>,
-    /// `Open Timeout`: how long Open may take.
+    /// `Open Timeout`: how long Open may take; `None` to leave it as it was.
     pub open_timeout: Option<Duration>,
-    /// `Collect Timeout`: how long Collect may take.
+    /// `Collect Timeout`: how long Collect may take; `None` to leave it as it was.
     pub collect_timeout: Option<Duration>,
-    /// `Disable Performance Counters`: whether the provider is not asked although it is registered.
+    /// `Disable Performance Counters`: whether the provider is not asked although it is registered;
+    /// `None` to leave it as it was.
     pub disabled: Option<bool>,
-    /// `Memory Limit`, in bytes, rounded up to whole MiB; 0 for the reader's default.
+    /// `Memory Limit`, in bytes, rounded up to whole MiB, 0 for the reader's default; `None` to
+    /// leave it as it was.
     pub memory_limit: Option<u64>,
-    /// `Start Processes`: whether the library's host process may start other processes.
+    /// `Start Processes`: whether the library's host process may start other processes; `None` to
+    /// leave it as it was.
     pub processes: Option<bool>,
-    /// `Read Files`: the absolute paths that the library's host process may read; an empty list
-    /// removes the limit.
+    /// `Read Files`: the absolute paths that the library's host process may read, an empty list for
+    /// no limit; `None` to leave them as they were.
     pub reads: Option<Vec<PathBuf>>,
 }
 

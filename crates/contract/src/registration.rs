@@ -14,13 +14,14 @@ pub struct Registration {
     pub name: String,
     /// `Library`: the file that holds the functions.
     pub library: PathBuf,
-    /// `Open`: the name of the function; some providers have none.
+    /// `Open`: the name of the function; `None` for a provider without one.
     pub open: Option<String>,
     /// `Collect`: the name of the function.
     pub collect: String,
-    /// `Close`: the name of the function; some providers have none.
+    /// `Close`: the name of the function; `None` for a provider without one.
     pub close: Option<String>,
-    /// `Linkage\Export`: the argument of Open; several strings are separated by NUL.
+    /// `Linkage\Export`: the argument of Open, with NUL between several strings; `None` for a
+    /// provider without one.
     pub linkage: Option<String>,
     /// `Object List`: the only objects that the provider is asked for; empty if
     /// it is asked for everything.

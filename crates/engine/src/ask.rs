@@ -30,7 +30,8 @@ impl ObjectQuery {
         Self::Indexes(vec![object])
     }
 
-    /// Adds an object to a query by indexes. Any other query becomes a query for this object alone.
+    /// Adds an object to a query by indexes that does not name the object yet. Any other kind of
+    /// query becomes a query for this object alone.
     pub fn insert(&mut self, object: TitleIndex) {
         match self {
             Self::Indexes(list) if list.contains(&object) => {}
@@ -86,7 +87,7 @@ impl std::error::Error for BadObjectQuery {}
 
 /// Parses one of the three words, in any case, or indexes separated by blanks. An empty text is
 /// `Global`, as on Windows. A number that is too large for an index is left out, since no object
-/// can have it. A text without any valid index is an error.
+/// can have it. A list with anything but numbers, or without any valid index, is an error.
 impl FromStr for ObjectQuery {
     type Err = BadObjectQuery;
 
@@ -155,7 +156,7 @@ pub struct Ask {
     /// that begins after the call; `None` means the cache's own limit. Sources that keep no data
     /// ignore it.
     pub max_age: Option<Duration>,
-    /// The deadline: after it, an answer is of no use to the caller.
+    /// The deadline: after it, an answer is of no use to the caller. `None` for no deadline.
     pub until: Option<Instant>,
 }
 

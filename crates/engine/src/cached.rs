@@ -92,8 +92,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use wants::Wants;
 
-/// The largest number of keys for which a consumer remembers which data it had; no source has
-/// nearly as many keys.
+/// The largest number of keys for which a consumer remembers which data it had; beyond it, one
+/// number stands for all keys. No source has nearly as many keys.
 const MOST_SEEN: usize = 4096;
 
 /// A consumer of a shared source, and a source itself. A clone is another consumer, which may be on
@@ -107,15 +107,18 @@ pub struct Cached<S> {
     /// The number of a collection: this consumer counts as having had the data of that collection
     /// and of all before it, whatever `seen` says.
     floor: u64,
-    /// The generation of the catalogue for which the hub knows the costly objects.
+    /// The generation of the catalogue for which this consumer had the hub note the costly objects;
+    /// `UNKNOWN` before the first time.
     costs_of: u64,
-    /// This field and the next four are the state of a request while it lasts: its keys, sorted;
-    /// the reply found for each key; what is missing, by lane; and the replies of the collections
-    /// that the request waited for.
+    /// The keys of the current request, each once.
     keys: Vec<Key>,
+    /// A buffer for the title indexes of the current request, sorted.
     sorted: Vec<TitleIndex>,
+    /// For each of `keys`, the reply found so far; `None` for a key without one.
     found: Vec<Option<Arc<Reply>>>,
+    /// The keys without a reply, for each lane.
     missing: [Wants; 2],
+    /// The replies of the collections that the current request waited for.
     own: Vec<Arc<Reply>>,
 }
 
@@ -132,8 +135,8 @@ struct Seen {
 pub struct CacheStatistics {
     /// The number of collections of the source, failed ones included.
     pub collections: u64,
-    /// The number of objects and whole answers that consumers got from kept data, without waiting
-    /// for a collection.
+    /// The number of objects and whole answers that consumers got without a collection: those of
+    /// requests that kept data answered entirely.
     pub taken: u64,
 }
 
@@ -468,8 +471,9 @@ impl<S: Source> Source for Cached<S> {
         self.answer(request, request.until, out)
     }
 
-    /// The source's catalogue; for [`Ask::nothing`] the one that was current at the newest
-    /// collection.
+    /// The source's catalogue. For [`Ask::nothing`], the one that was current at the newest
+    /// collection; for indexes, the kept catalogue of all objects if it lists them. If there is
+    /// none, the source is asked.
     fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         let hub = &self.hub;
         let kept = match &ask.objects {

@@ -90,7 +90,8 @@ impl SourceError {
         }
     }
 
-    /// Whether the same request may succeed if it is made again later.
+    /// Whether the same request may succeed if it is made again later, without any change: `true`
+    /// for the kinds `Deadline`, `Busy` and `Changing`.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         use SourceErrorKind::{Busy, Changing, Deadline};

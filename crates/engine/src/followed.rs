@@ -19,7 +19,7 @@ use perfhive_format::TitleIndex;
 /// What a change of the catalogue means for the sample that a reader took before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum IndexChange {
-    /// No index changed its meaning.
+    /// No index changed its meaning, and the reader has the same objects and counters.
     None,
     /// The reader has more or fewer objects or counters now. The sample is right, but may lack new
     /// objects.
@@ -32,9 +32,9 @@ pub enum IndexChange {
 /// The largest number of attempts to take a sample while title indexes keep changing.
 pub(crate) const ATTEMPTS: usize = 3;
 
-/// Takes a sample with `collect`, and takes it again if `follow` then finds that indexes changed.
-/// Returns the sample, and whether an index got another owner since the sample before. `None` if
-/// the indexes changed with every attempt.
+/// Takes a sample with `collect`, and takes it again if `follow` then finds a change, at most
+/// `ATTEMPTS` times in all. Returns the sample, and whether an index got another owner since the
+/// sample before. `None` if every attempt met a change and the last one [`IndexChange::Taken`].
 ///
 /// # Errors
 /// The errors of `follow` and `collect`.

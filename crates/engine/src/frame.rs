@@ -27,7 +27,7 @@ pub struct Frame {
     generation: u64,
     origin: u64,
     /// The label: a word that says what filled the frame, such as `registry`, `native` or
-    /// `published`.
+    /// `published`; `None` for a frame without a label.
     label: Option<Arc<str>>,
     grown: bool,
 }
@@ -331,8 +331,8 @@ impl Snapshot {
         });
     }
 
-    /// Adds the objects of a name from another snapshot, and the faults that
-    /// concern them.
+    /// Adds the objects of a name from another snapshot, with the faults that concern them, whether
+    /// they are partial, and the other snapshot's age.
     pub(crate) fn push_objects_of(&mut self, other: &Self, name: TitleIndex) {
         self.note_age(other.age);
         self.add(|this| {
@@ -363,7 +363,7 @@ impl Snapshot {
         self.add(|this| this.faults.extend(general.cloned()));
     }
 
-    /// Adds all objects and faults of another snapshot.
+    /// Adds all objects and faults of another snapshot, its list of partial objects, and its age.
     pub fn push_all_of(&mut self, other: &Self) {
         self.note_age(other.age);
         self.add(|this| {
@@ -425,7 +425,8 @@ impl Snapshot {
         &self.faults
     }
 
-    /// The objects in the order of their blocks.
+    /// The objects in the order in which they were added, those of one frame in the order of its
+    /// block.
     pub fn objects(&self) -> impl Iterator<Item = SnapshotObject<'_>> {
         self.objects.iter().filter_map(|(frame, object)| self.at(*frame, *object))
     }

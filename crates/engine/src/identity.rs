@@ -67,8 +67,8 @@ impl Identity {
         }
     }
 
-    /// Whether two samples with this identity are certainly of the same instance: a number proves
-    /// that, a name does not.
+    /// Whether two samples with this identity are certainly of the same instance. `false` for a
+    /// name, and for a process or thread without a start time, since names and IDs are used again.
     pub(crate) fn is_certain(&self) -> bool {
         match self {
             Self::Single | Self::Unique(_) => true,
@@ -109,7 +109,7 @@ impl Identifier {
     }
 
     /// The identity of an instance by numbers (process ID, thread ID, `UniqueID`); `None` if it has
-    /// no such numbers.
+    /// no such numbers, or only IDs that are 0, as Idle and `_Total` have.
     pub(crate) fn numbers(&self, instance: &Instance<'_>) -> Option<Identity> {
         if let Some(id) = instance.unique_id() {
             return Some(Identity::Unique(id));
@@ -138,7 +138,8 @@ const FEW: usize = 4;
 /// Parent and name of an instance, as the bytes in the block.
 type FullName = (SharedText<[u8]>, SharedText<[u8]>);
 
-/// The instances of one object in one sample, by identity and by name.
+/// The identities of the instances of one object in one sample, in both directions: by index and by
+/// identity.
 #[derive(Clone, Debug, Default)]
 pub struct IdentityMap {
     identities: Vec<Identity>,

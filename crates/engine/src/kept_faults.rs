@@ -4,7 +4,8 @@ use crate::error::{Fault, FaultKind};
 use perfhive_format::TitleIndex;
 use std::fmt::{self, Write as _};
 
-/// The largest number of faults that are kept.
+/// The largest number of faults that are kept; any further fault is allocated each time that it
+/// occurs.
 const MOST: usize = 256;
 /// The number of collections in a row that a fault may be missing from before it is
 /// forgotten: collections ask for different objects.

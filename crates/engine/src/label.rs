@@ -27,12 +27,13 @@ pub enum InstanceRole {
     /// The sum or mean of other instances: `_Total`, and names such as `0,_Total` of a group of
     /// processors.
     Total,
-    /// Time in which nothing was done: the process Idle and its threads.
+    /// The instance stands for idle time: the process Idle (`Idle` or `Idle:0`), or one of its
+    /// threads.
     Idle,
 }
 
 impl InstanceLabel {
-    /// The meaning of the instance, judged by its name.
+    /// The meaning of the instance, judged by its name and its parent's name.
     #[must_use]
     pub fn role(&self) -> InstanceRole {
         let of = self.parent.as_deref().unwrap_or(&self.name);
@@ -70,8 +71,8 @@ impl fmt::Display for InstanceLabel {
 }
 
 impl SnapshotObject<'_> {
-    /// The labels of the object's instances, in their order. An instance without a name has
-    /// its number as its name.
+    /// The labels of the object's instances, in their order. An instance without a name has its
+    /// `UniqueID` as its name, if there is one.
     #[must_use]
     pub fn labels(self) -> Vec<InstanceLabel> {
         let mut parents = self.parents();

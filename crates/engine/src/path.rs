@@ -114,7 +114,8 @@ impl InstancePattern {
         id_in(text).filter(|_| self.order == OrderNumber::Default)
     }
 
-    /// Whether more than one name may match.
+    /// Whether more than one name may match, of instances or parents; the order number does not
+    /// count.
     #[must_use]
     pub fn is_wild(&self) -> bool {
         self.name.is_wild() || self.parent.as_ref().is_some_and(NamePattern::is_wild)
@@ -127,7 +128,8 @@ fn id_in(text: &str) -> Option<u64> {
 }
 
 impl CounterPath {
-    /// The path of one counter, without wildcards.
+    /// The path of a counter of the default source. The names `object` and `counter` are taken
+    /// literally, without wildcards.
     #[must_use]
     pub fn new(object: &str, instance: Option<InstancePattern>, counter: &str) -> Self {
         Self {
@@ -138,7 +140,8 @@ impl CounterPath {
         }
     }
 
-    /// Whether more than one counter may match.
+    /// Whether the path has a wildcard in any part, or `#*`, so that it may mean more than one
+    /// counter.
     #[must_use]
     pub fn is_wild(&self) -> bool {
         let wild =

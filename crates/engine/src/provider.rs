@@ -377,8 +377,10 @@ pub struct ObjectWriter<'a> {
     foreign: &'a mut Vec<Vec<u8>>,
     failed: Option<CollectFault>,
     /// Faults of earlier collections; a fault that occurs again is shared, not allocated again.
+    /// `None` in a writer that allocates each fault.
     kept: Option<&'a mut KeptFaults>,
-    /// Objects that the provider wrote without some of their instances.
+    /// Objects that the provider wrote without some of their instances; `None` in a writer that
+    /// does not list them.
     partial: Option<&'a mut Vec<TitleIndex>>,
 }
 

@@ -53,7 +53,7 @@ struct AddedPath {
     id: PathId,
     path: CounterPath,
     targets: Vec<Target>,
-    /// The label of the instance that the path meant last. `None` for a path with wildcards, and
+    /// The label of the first instance that the path meant. `None` for a path with wildcards, and
     /// before an instance was found.
     last: Option<InstanceLabel>,
 }
@@ -78,7 +78,8 @@ struct Target {
     slot: usize,
     object: TitleIndex,
     counter: CatalogueCounter,
-    /// The names of the object and the counter when the path was resolved.
+    /// The names of the object and the counter when the path was resolved; `None` for one that had
+    /// no name.
     names: [Option<Arc<str>>; 2],
     /// Whether the indexes now belong to another object or counter than the path means.
     lost: bool,
@@ -148,7 +149,7 @@ pub struct Query {
     snapshot: Snapshot,
     /// The faults of the last collection, by source.
     faults: Vec<(usize, Vec<Fault>)>,
-    /// The time of the last collection.
+    /// The time of the last collection; `None` if no source answered with a block.
     time: Option<CalendarTime>,
     max_age: Option<Duration>,
 }
@@ -346,8 +347,8 @@ impl Query {
         Ok(())
     }
 
-    /// Keeps the label of the instance that each path without wildcards means now. So the readings
-    /// keep their path when the instance is gone.
+    /// Keeps the label of the first instance that each path without wildcards means. So the
+    /// readings keep their path when the instance is gone.
     fn keep_labels(&mut self) {
         for reading in &self.readings {
             let Some(label) = &reading.instance else { continue };
@@ -370,7 +371,7 @@ impl Query {
     }
 
     /// The faults of a source in the last collection: what could not be read, and warnings. Source
-    /// 0 is the default source.
+    /// 0 is the default source. Empty if the source failed as a whole, or does not exist.
     #[must_use]
     pub fn faults(&self, source: usize) -> &[Fault] {
         faults_of(&self.faults, source)
@@ -407,9 +408,9 @@ impl Query {
     }
 
     /// The path of one reading, in the shown language, without wildcards. A reading without an
-    /// instance gets the instance part of the added path, or that of the instance that the path
-    /// meant last. If the title indexes belong to other objects now, the path is the one that was
-    /// added.
+    /// instance gets the label of the first instance that the path meant or, before an instance was
+    /// found, the instance part of the added path. If the title indexes belong to other objects
+    /// now, the path is the one that was added, unless its object or counter has wildcards.
     #[must_use]
     pub fn path_of(&self, reading: &Reading) -> CounterPath {
         let named = self.items.iter().find(|item| item.id == reading.path);
@@ -486,7 +487,7 @@ impl Query {
     }
 
     /// Whether waiting brings new samples: `false` if every source that the paths need is a
-    /// recording.
+    /// recording, `true` without any path.
     #[must_use]
     pub fn is_live(&self) -> bool {
         let mut slots = (0..self.sources.len()).filter_map(|n| self.sources.slot(n).ok());

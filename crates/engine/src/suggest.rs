@@ -2,8 +2,8 @@
 
 use std::collections::BinaryHeap;
 
-/// The longest text, in characters, for which near names are searched. The time of a comparison
-/// with one name grows with the product of both lengths.
+/// The longest text, in characters, for which near names are searched; a longer text has none. The
+/// time of a comparison with one name grows with the product of both lengths.
 const LONGEST: usize = 256;
 
 /// A name in the form in which names are compared: in lower case.

@@ -18,8 +18,8 @@ pub struct TitleDatabase {
     by_name: OnceLock<HashMap<String, Vec<TitleIndex>>>,
     /// The error of a list of names that could not be read; `None` if there is no such list.
     lacks: Option<SourceError>,
-    /// Whether the names are those that Windows usually has for the indexes, because the source has
-    /// no names in this language.
+    /// Whether the names, or some of them, are those that Windows usually has for the indexes,
+    /// because the source has no names in this language.
     assumed: bool,
 }
 
@@ -188,7 +188,8 @@ impl TitleDatabase {
 #[derive(Clone, Debug, Default)]
 pub struct TitleSet {
     databases: Vec<Arc<TitleDatabase>>,
-    /// The error of the first language that could not be read; `None` if all could be read.
+    /// The error of the first language that could not be read; `None` if there is no such language.
+    /// A language that the source does not have, or that was late, does not count.
     lacks: Option<SourceError>,
 }
 

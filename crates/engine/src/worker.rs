@@ -37,12 +37,13 @@ pub struct Worker {
     list: Vec<TitleIndex>,
     /// A snapshot that came back after its deadline; its allocations are used again.
     room: Option<Snapshot>,
-    /// The number of the newest request; `answered` is the number of the newest request with an
-    /// answer.
+    /// The number of the newest request; 0 before the first.
     asked: u64,
+    /// The number of the newest request with an answer that was taken; 0 before the first.
     answered: u64,
     /// The time of the newest request; `None` before the first.
     asked_at: Option<Instant>,
+    /// The longest wait for a request without a deadline; `None` for no limit.
     patience: Option<Duration>,
     /// The catalogue that the source gave last; `None` before the first.
     catalogue: Option<Arc<Catalogue>>,

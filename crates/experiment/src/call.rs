@@ -100,7 +100,8 @@ mod linux {
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    /// The pipe to the experiment; `None` if the environment names none, or if it cannot be opened.
+    /// The pipe to the experiment; `None` if the environment names none, if it cannot be opened, or
+    /// if the program has other rights than its caller (setuid).
     #[inline]
     pub(super) fn pipe() -> Option<&'static CallPipe> {
         static PIPE: OnceLock<Option<CallPipe>> = OnceLock::new();
@@ -143,6 +144,7 @@ mod linux {
         fifo: OwnedFd,
         /// The device and inode numbers of the FIFO.
         opened: (u64, u64),
+        /// The number of events that could not be written since the last one that was written.
         lost: AtomicU32,
         /// The FIFO opened again after the program closed the descriptor; `None` if opening it
         /// again failed.

@@ -16,10 +16,10 @@ use std::sync::{Arc, Mutex};
 
 /// The capacity of the FIFO in bytes: the most that the kernel lets a user set.
 const PIPE_BYTES: usize = 1 << 20;
-/// How many bytes are read from the FIFO at once.
+/// How many bytes are read from the FIFO at once, at most.
 const READ_BYTES: usize = 1 << 16;
-/// The most counts of calls that the source follows. Each thread has a count in each library that
-/// calls.
+/// The most counts of calls that the source follows; a count beyond them makes the source forget
+/// all, which is a gap. Each thread has a count in each library that calls.
 const MOST_COUNTS: usize = 4096;
 
 /// The names of calls: the names that are events, and other names with which the program called.
@@ -30,7 +30,7 @@ pub struct CallNames(Arc<Mutex<Names>>);
 #[derive(Debug, Default)]
 struct Names {
     /// The names that are events. If all names are events, the names that the program has called
-    /// with.
+    /// with, and those that were asked for by themselves.
     wanted: HashSet<Arc<str>>,
     all: bool,
     /// How often the program called with each name that is not an event.
@@ -63,8 +63,8 @@ impl CallNames {
         Ok(())
     }
 
-    /// The names that are events. If all names are events, the names that the program has called
-    /// with.
+    /// The names that are events, in ascending order. If all names are events, the names that the
+    /// program has called with, and those that were asked for by themselves.
     #[must_use]
     pub fn wanted(&self) -> Vec<Arc<str>> {
         let mut wanted: Vec<Arc<str>> = locked(&self.0).wanted.iter().cloned().collect();
@@ -72,15 +72,16 @@ impl CallNames {
         wanted
     }
 
-    /// The names of calls that are not events, at most [`MOST_EVENT_NAMES`] of them, each with the
-    /// number of its calls.
+    /// The names of calls that are not events, each with the number of its calls: the first
+    /// [`MOST_EVENT_NAMES`] such names with which the program called, in ascending order.
     #[must_use]
     pub fn others(&self) -> Vec<(Arc<str>, u64)> {
         locked(&self.0).others.iter().map(|(name, count)| (Arc::clone(name), *count)).collect()
     }
 
-    /// The shared text of a call's name; `None` if calls with this name are not events, and `Err`
-    /// if there are already too many names.
+    /// The shared text of the name of a call that was just read; `None` if calls with this name are
+    /// not events, in which case the call is counted under its name, and `Err` if all names are
+    /// events and there are already too many.
     fn of(&self, name: &str) -> Result<Option<Arc<str>>, ()> {
         let mut names = locked(&self.0);
         if let Some(name) = names.wanted.get(name) {
@@ -128,9 +129,8 @@ pub struct Calls {
     gap: u64,
     /// The number that the next call of each count must have, by process, thread and count.
     counts: HashMap<(u32, u32, u64), u64>,
-    /// The number of bytes that may still be read after the source was closed. The limit lets the source
-    /// end
-    /// although the program goes on calling.
+    /// The number of bytes that may still be read after the source was closed. The limit lets the
+    /// source end although the program goes on calling.
     rest: usize,
     /// The time at which the FIFO was last seen full; `None` once a later event was read, since
     /// that event reports how many calls were lost.
@@ -179,7 +179,8 @@ impl Calls {
         self.names.clone()
     }
 
-    /// The next event that can be read without waiting; `None` if there is none.
+    /// The next event of the bytes in the buffer; `None` if they hold no further whole event. Calls
+    /// that are no events are passed over.
     fn next(&mut self) -> io::Result<Option<PerfEvent>> {
         loop {
             let (begin, end) = self.unread;
@@ -231,7 +232,8 @@ impl Calls {
         }
     }
 
-    /// Reads the bytes that are in the FIFO; returns their number.
+    /// Reads the bytes that are in the FIFO, as many as the buffer has room for, without waiting.
+    /// Returns their number, 0 if there were none.
     fn fill(&mut self) -> io::Result<usize> {
         let (begin, end) = self.unread;
         // The beginning of an event that was cut by the end of the buffer.

@@ -21,10 +21,10 @@ pub struct PerfEvent {
     /// The number of the thread in which the event happened; 0 for an event without a thread.
     pub thread: u32,
     /// The processor time that the thread had used at the event, in nanoseconds; `None` unless the
-    /// thread itself reported the event.
+    /// thread itself reported the event with this time.
     pub thread_time: Option<u64>,
     /// The totals of the thread's calls before this event; `None` unless the thread itself reported
-    /// the event.
+    /// the event with these totals.
     pub calls: Option<CallTotals>,
     /// A number that grows with each start or end of this name that was lost, missed or left out
     /// before this event, or may have been. If a start and an end have different numbers, other
@@ -105,7 +105,7 @@ impl Interval {
         Self { name: name.into(), every, due: 0, missed: 0, closed: Arc::default() }
     }
 
-    /// Counts the intervals from `time`, on the clock of [`PerfEvent::time`], instead of from the
+    /// Counts the intervals from `time`, on the clock of [`PerfEvent::time`]; 0 stands for the
     /// first wait. Events that are due before the first wait are missed, and counted as such.
     #[must_use]
     pub fn since(self, time: u64) -> Self {

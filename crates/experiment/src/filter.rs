@@ -21,7 +21,8 @@ use perfhive_engine::measure::{Readings, SensorName};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// A filter, which chooses the events of a source that are recorded.
+/// A filter, which chooses the events of a source that are recorded. The default filter has no
+/// terms and lets through all events.
 ///
 /// ```
 /// use perfhive_experiment::EventFilter;
@@ -34,7 +35,8 @@ pub struct EventFilter {
     rules: Vec<Rule>,
 }
 
-/// The terms that decide about the events of one name and kind, or of all events.
+/// The terms that decide about the events of one name, or of all names, and of one kind, or of all
+/// kinds. Of a filter's rules, the first one that is for an event decides alone.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Rule {
     name: Option<Arc<str>>,
@@ -212,6 +214,7 @@ impl EventFilter {
     }
 
     /// The same filter, limited to the events of one kind; events of other kinds are all recorded.
+    /// The default filter stays as it is.
     #[must_use]
     pub fn of_kind(mut self, kind: EventKind) -> Self {
         for rule in &mut self.rules {
@@ -228,8 +231,9 @@ impl EventFilter {
         self
     }
 
-    /// A filter that lets through the events that both filters let through. `other` must be a
-    /// filter for all names.
+    /// Adds the terms of `other` to this filter, so that the events that this filter is for by name
+    /// and kind must pass both; other events are recorded as before. The default filter becomes
+    /// `other`. `other` must be for all names and kinds.
     #[must_use]
     pub fn and(mut self, other: &Self) -> Self {
         if self.rules.is_empty() {
@@ -241,8 +245,8 @@ impl EventFilter {
         self
     }
 
-    /// The filter, prepared for records with these columns: each sensor of the filter is found
-    /// among them.
+    /// The filter, prepared for records with these columns; an error if a sensor of the filter is
+    /// none or several of them.
     pub(crate) fn bound(self, columns: &[RecordColumn]) -> Result<BoundFilter, BadFilter> {
         let mut rules = Vec::new();
         for Rule { name, kind, terms } in self.rules {
@@ -258,8 +262,9 @@ impl EventFilter {
     }
 }
 
-/// The index of the column that a text names: by the sensor's full name, or without its source,
-/// instance or group.
+/// The index of the one column that a text names, by the sensor's full name, or without its source,
+/// without source and instance, or without source, group and instance; an error if it names none or
+/// several.
 fn place(columns: &[RecordColumn], text: &str) -> Result<usize, BadFilter> {
     let is_it = |name: &SensorName| {
         let short = format!("{}/{}", name.group(), name.sensor());
@@ -285,6 +290,7 @@ fn place(columns: &[RecordColumn], text: &str) -> Result<usize, BadFilter> {
 /// A filter's decision about an event before its sensors are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
+    /// The event is measured.
     Now,
     /// The event is left out, but other events of its name, kind and thread may be recorded.
     NotNow,
@@ -320,7 +326,8 @@ impl BoundFilter {
         self.rules.iter_mut().find(|rule| rule.is_for(name, kind))
     }
 
-    /// Decides whether an event is to be measured.
+    /// Decides by the terms that need no sample whether an event is to be measured. An event that
+    /// passes all of them but `every` counts as one for `every`.
     pub(crate) fn wants(&mut self, event: &PerfEvent) -> Choice {
         let Some(rule) = self.rule(&event.name, event.kind) else { return Choice::Now };
         let holds = rule.terms.iter().all(|term| match term {
@@ -342,8 +349,8 @@ impl BoundFilter {
         if is_due { Choice::Now } else { Choice::NotNow }
     }
 
-    /// Whether an event with these readings is to be recorded. A comparison with a sensor without a
-    /// value is false.
+    /// Whether the terms with sensors let through an event with these readings; `true` if the
+    /// filter has no such terms for the event. A comparison with a sensor without a value is false.
     pub(crate) fn wants_readings(&mut self, event: &PerfEvent, readings: &Readings) -> bool {
         let Some(rule) = self.rule(&event.name, event.kind) else { return true };
         rule.sensors.iter().all(|(place, comparison, limit)| {
@@ -353,7 +360,8 @@ impl BoundFilter {
         })
     }
 
-    /// Whether sections of this name are chosen by their duration.
+    /// Whether the filter has a term `seconds` for sections of this name, that is, for ends of this
+    /// name.
     pub(crate) fn has_seconds(&self, name: &str) -> bool {
         let is_it = |term: &Term| matches!(term, Term::Seconds(..));
         self.rules
@@ -362,7 +370,8 @@ impl BoundFilter {
             .is_some_and(|rule| rule.terms.iter().any(is_it))
     }
 
-    /// Whether a section of this duration is to be recorded.
+    /// Whether the terms `seconds` let through a section of this name and duration; `true` if the
+    /// filter has no such term for it.
     pub(crate) fn wants_section(&mut self, name: &str, seconds: f64) -> bool {
         let Some(rule) = self.rule(name, EventKind::End) else { return true };
         rule.terms.iter().all(|term| match term {

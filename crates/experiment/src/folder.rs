@@ -21,7 +21,8 @@ const NAME: &str = "experiment-";
 /// removes the folder. The next experiment removes the folder of a process that was killed.
 ///
 /// It lies in the folder `perfhive` of `XDG_RUNTIME_DIR`, or, where `XDG_RUNTIME_DIR` is not a
-/// folder of this user, in `perfhive-UID` of the folder for temporary files.
+/// folder of this user or `perfhive` cannot be made in it, in `perfhive-UID` of the folder for
+/// temporary files.
 #[derive(Debug)]
 pub struct ExperimentFolder {
     path: PathBuf,
@@ -67,8 +68,8 @@ impl ExperimentFolder {
         self.path.join(MANAGE)
     }
 
-    /// The path of the socket on which another process's experiment is managed. The socket itself
-    /// may be missing.
+    /// The path of the socket on which another process's experiment is managed; an error if that
+    /// process has no folder of this user. The socket itself may be missing.
     pub fn manage_of(process: u32) -> io::Result<PathBuf> {
         let name = format!("{NAME}{process}");
         let folders = arounds().into_iter().filter(|around| check_private(around).is_ok());
@@ -143,7 +144,7 @@ fn make_around() -> io::Result<PathBuf> {
     Err(failed)
 }
 
-/// Fails if another user can enter a folder.
+/// Fails unless the path is a folder of this user that no other user can enter.
 fn check_private(path: &Path) -> io::Result<()> {
     let meta = std::fs::symlink_metadata(path).map_err(|error| named(path, &error))?;
     if !meta.is_dir() || meta.uid() != geteuid().as_raw() || meta.mode() & 0o077 != 0 {
@@ -158,7 +159,8 @@ fn named(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-/// Whether the process of a folder has ended without removing it.
+/// Whether the process of a folder has ended without removing the folder; `false` for a folder
+/// without a lock file that can be read.
 fn is_abandoned(path: &Path) -> bool {
     // A folder without the file is just being made.
     let lock = File::open(path.join(LOCK));

@@ -37,16 +37,18 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The greatest length in bytes of a request, of an answer, and of a line of `fetch`.
+/// The greatest length in bytes of a request.
 const LONGEST_REQUEST: usize = 64 << 10;
+/// The greatest length in bytes of an answer, and of a line of `fetch`.
 const LONGEST_ANSWER: usize = 4 << 20;
 /// The time within which a whole request must be read, or a whole answer written.
 const DEADLINE: Duration = Duration::from_secs(5);
 /// How long the end of the experiment waits for clients that still fetch its last records.
 const LAST: Duration = Duration::from_secs(1);
-/// The number of connections that are served at once.
+/// The number of connections that are served at once; further ones get an error and are closed.
 const CONNECTIONS: usize = 8;
-/// The most bytes of records that wait for one client of `fetch`.
+/// The most bytes of records that wait for one client of `fetch`; if there are more, the client
+/// loses its connection.
 const WAITING: usize = 16 << 20;
 
 /// A request to make another binding.
@@ -254,7 +256,7 @@ fn present<'a, D: Deserializer<'a>>(value: D) -> Result<Option<u64>, D::Error> {
     Option::deserialize(value)
 }
 
-/// The word of an answer for each kind of error.
+/// The word of an answer for each kind of error; other kinds have the word `failed`.
 const KINDS: [(&str, io::ErrorKind); 3] = [
     ("missing", io::ErrorKind::NotFound),
     ("refused", io::ErrorKind::InvalidInput),
@@ -362,7 +364,8 @@ fn write_all(stream: &mut UnixStream, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Sends the records from now on, until the experiment ends or the client closes the connection.
+/// Sends the records from now on, until the experiment ends, or the client closes the connection or
+/// reads too slowly.
 fn fetch(stream: &mut UnixStream, served: &Served) -> io::Result<()> {
     let (sender, receiver): (_, Receiver<Vec<u8>>) = sync_channel(1024);
     let waiting = Arc::new(AtomicUsize::new(0));
@@ -411,8 +414,9 @@ struct Lines {
 }
 
 impl Lines {
-    /// The next line without its line end; `None` at the end of the connection. All of the line must come within
-    /// `patience`.
+    /// The next line without its line end; `None` if the connection ends behind a line. All of the
+    /// line must come within `patience`. An end within a line and a line of more than `longest`
+    /// bytes are errors.
     fn next(
         &mut self,
         stream: &mut UnixStream,
@@ -466,9 +470,8 @@ impl ManagedExperiment {
     /// Connects to the socket of the experiment of a process. `patience` is the time for each whole
     /// answer. An experiment that answers `fetch` sends a line each second at least.
     ///
-    /// # Errors
-    /// Where no process listens at the path, or the listener is another process or belongs to
-    /// another user.
+    /// Where no process listens at the path, or the listener is another process, or belongs to
+    /// another user than this one or root.
     pub fn connect(path: &Path, process: u32, patience: Duration) -> io::Result<Self> {
         let stream = connect(path)?;
         if user_of(&stream) != Some(process) {
@@ -500,7 +503,8 @@ impl ManagedExperiment {
         }
     }
 
-    /// Writes a request. A connection that was already closed has an answer with the reason.
+    /// Writes a request. It is no error if the other side has already closed the connection: its
+    /// answer, with the reason, can still be read.
     fn request(&mut self, request: &Value) -> io::Result<()> {
         match answer(&mut self.stream, request) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -516,10 +520,9 @@ impl ManagedExperiment {
         self.request(&json!({"do": "fetch"}))
     }
 
-    /// The next line of records; `None` at the end.
+    /// The next line of records, without the lines `alive`; `None` at the end.
     ///
-    /// # Errors
-    /// Where no line comes in time.
+    /// Where no line comes in time, a line is not JSON, or the experiment answers an error.
     pub fn next_line(&mut self) -> io::Result<Option<Value>> {
         loop {
             let line = self.line()?;

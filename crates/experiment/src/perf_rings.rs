@@ -22,16 +22,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tears::{Span, Tears, united};
 
-/// The most records that wait in memory.
+/// The most records that wait in memory, beside the few that each round reads in any case.
 const MOST_WAITING: usize = 1 << 16;
-/// The fewest records of a ring that a round reads.
+/// The fewest records that a round reads of a ring, if the ring has so many.
 const LEAST: usize = 16;
 /// The size in bytes of all rings of probes of one processor. The kernel lets a user have 516 KiB
 /// for each processor.
 const PROBE_BYTES: usize = 384 << 10;
 /// The greatest size in bytes of one probe's ring: 8,192 events.
 const MOST_BYTES: usize = 256 << 10;
-/// The size in bytes of a ring that reports threads; it has room for more than 1,000.
+/// The size in bytes of a ring that reports threads; it has room for more than 1,000 records.
 const THREAD_BYTES: usize = 64 << 10;
 /// The free space in bytes at or below which a ring may have lost a record.
 const FULL: usize = 128;
@@ -103,14 +103,16 @@ struct Ring {
     sampler: Sampler,
     /// The number of the ring's probe; `None` for a ring that reports threads.
     probe: Option<usize>,
-    /// Whether the kernel counts its lost records (since Linux 6.0).
+    /// Whether the kernel counts the ring's lost records (since Linux 6.0), and was not yet asked
+    /// for their number.
     counts_lost: bool,
     /// The number of lost records that the ring's own records have reported.
     lost: u64,
     /// The time of the last record that was read.
     last: u64,
-    /// The ring's size in bytes, and the number of bytes read since it was last seen empty.
+    /// The ring's size in bytes.
     room: usize,
+    /// The number of bytes read since the ring was last seen empty.
     read: usize,
 }
 
@@ -292,8 +294,9 @@ impl PerfRings {
 }
 
 impl Ring {
-    /// Reads up to `most` records. Returns their number, the number of lost records, and the span of time in which
-    /// records may have been lost.
+    /// Reads up to `most` records. Returns their number, the number of lost records that they
+    /// report, and the span of time in which records may have been lost, which is `None` if none
+    /// was.
     fn drain(&mut self, most: usize, out: &mut Vec<PerfRecord>) -> (usize, u64, Option<Span>) {
         let (mut count, mut lost, mut torn, mut lost_behind) = (0, 0, None, None);
         while count < most {
@@ -385,7 +388,8 @@ fn borrowed(sampler: &Sampler) -> BorrowedFd<'_> {
     unsafe { BorrowedFd::borrow_raw(sampler.as_raw_fd()) }
 }
 
-/// The numbers in a list such as `0-3,8`, up to 65,535; `None` where the list is damaged.
+/// The numbers in a list such as `0-3,8`; `None` where the list is damaged, or has a number above
+/// 65,535.
 fn processors(text: &str) -> Option<Vec<usize>> {
     let mut all = Vec::new();
     for part in text.split(',') {

@@ -1,5 +1,5 @@
-//! Replaces [`perf_rings`](self) on processors for which the library of perf events has no
-//! constants.
+//! Takes the place of [`perf_rings`](self) on processors for which the library of perf events has
+//! no constants: no rings can be made there.
 
 use crate::event::Closer;
 use std::convert::Infallible;

@@ -18,7 +18,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The most places of a file at which one probe may be.
+/// The most places of a file at which one probe may be; a name with more places is an error.
 const MOST_PLACES: usize = 64;
 
 /// A point of a program file that is to be an event.
@@ -34,16 +34,18 @@ pub struct Probe {
 impl Probe {
     /// A point at the beginning of a function, given by its name in the symbols of a program or library file.
     ///
-    /// # Errors
-    /// `NotFound` where there is no such file or function; `InvalidData` where the file is no program.
+    /// `NotFound` where there is no such file or function; `InvalidData` where the file is no
+    /// program; `InvalidInput` where more than 64 places have the name; others where the file
+    /// cannot be read.
     pub fn function(file: &Path, symbol: &str) -> io::Result<Self> {
         Self::new(file, symbol, elf::functions(file, symbol)?)
     }
 
     /// A point at a USDT probe, which the authors of a program placed (`sys/sdt.h`).
     ///
-    /// # Errors
-    /// `NotFound` where there is no such file or probe; `InvalidData` where the file is no program.
+    /// `NotFound` where there is no such file or probe; `InvalidData` where the file is no program;
+    /// `InvalidInput` where the probe is at more than 64 places; others where the file cannot be
+    /// read.
     pub fn usdt(file: &Path, provider: &str, name: &str) -> io::Result<Self> {
         let places = elf::usdt_probes(file, provider, name)?;
         Self::new(file, &format!("{provider}:{name}"), places)
@@ -94,10 +96,11 @@ pub struct Probes {
     probes: Vec<(Arc<str>, EventKind)>,
     rings: PerfRings,
     process: u32,
-    /// Whether the process's hits are events; `false` until it becomes another program, with
-    /// [`after_exec`](Self::after_exec).
+    /// Whether hits are events. With [`after_exec`](Self::after_exec), this is `false` until the
+    /// process becomes another program; otherwise always `true`.
     is_program: bool,
-    /// The number of threads of each process that the watched process has started.
+    /// The number of threads that the kernel has reported and that have not ended, of each process
+    /// that the watched process has started, and of the watched process itself.
     children: HashMap<u32, u32>,
     /// The number of hits by unknown processes, after records were lost.
     unknown: u64,

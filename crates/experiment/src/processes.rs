@@ -222,8 +222,9 @@ impl Processes {
         Ok(())
     }
 
-    /// Adds the start of a process if its name is one of the names. Returns whether it is; `None` where the process
-    /// is gone.
+    /// Adds the start of a process if its name is wanted with starts, and awaits its end if the
+    /// name is wanted with ends. Returns whether the name is wanted at all; `None` where it cannot
+    /// be read, mostly since the process is gone.
     fn started(&mut self, process: u32, time: u64) -> Option<bool> {
         let mut buffer = [0; 32];
         let name = name_of(process, &mut buffer)?;
@@ -381,7 +382,8 @@ fn kernel() -> Option<OwnedFd> {
     }
 }
 
-/// Reads the name of a process without allocating; `None` where the process is gone.
+/// Reads the name of a process without allocating; `None` where the process is gone, or its name is
+/// not UTF-8.
 fn name_of(process: u32, buffer: &mut [u8; 32]) -> Option<&str> {
     let mut path = [0u8; 32];
     let mut rest = &mut path[..];

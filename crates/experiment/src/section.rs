@@ -10,8 +10,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The most threads with sections that are followed, and the most open sections of each.
+/// The most threads with open sections that are followed; starts on further threads make no
+/// sections.
 const MOST_THREADS: usize = 4096;
+/// The most open sections of one thread that are followed; further starts make no sections.
 const MOST_OPEN: usize = 256;
 
 /// A section of a program: from a start to the end of the same name on the same thread.
@@ -30,17 +32,18 @@ pub struct Section {
     /// [`corrected`](Self::corrected) subtracts these.
     pub duration: Duration,
     /// The processor time that the thread used in the section; `None` unless the thread itself
-    /// reported it.
+    /// reported it at both start and end.
     pub thread_time: Option<Duration>,
     /// The number of calls in the section: its own start, and those of the recorded events in it on its thread. An
     /// event that the thread did not report itself is no call.
     pub calls: u64,
     /// The time that the thread's calls in the section took, as the thread itself measured it,
-    /// including calls that are not recorded. Zero if the thread reported no calls. `None` if start
-    /// and end came from two libraries, since each library counts its own calls.
+    /// including calls that are not recorded. Zero if neither start nor end has totals of calls.
+    /// `None` if their totals cannot be compared: start and end came from two libraries, each of
+    /// which counts its own calls, only one of them has totals, or the totals shrank.
     pub call_time: Option<Duration>,
-    /// The processor time that the thread used in these calls; `None` in the same cases as
-    /// `call_time`.
+    /// The processor time that the thread used in its calls in the section; `None` in the same
+    /// cases as [`call_time`](Self::call_time).
     pub call_thread_time: Option<Duration>,
     /// How much the raw value of each sensor grew from the sample at the start to the sample at the end. Both samples
     /// are late by the [delay](EventRecord::delay) of their record. Negative for a gauge that shows its raw value and
@@ -50,13 +53,15 @@ pub struct Section {
 }
 
 impl Section {
-    /// The duration without the calls in the section; `None` if the time of the calls is not known.
+    /// The duration without the calls in the section; `None` if the time of the calls is not known,
+    /// or is longer than the section.
     #[must_use]
     pub fn corrected(&self) -> Option<Duration> {
         self.duration.checked_sub(self.call_time?)
     }
 
-    /// The thread's processor time without the calls in the section; `None` if either is not known.
+    /// The thread's processor time without the calls in the section; `None` if this time or that of
+    /// the calls is not known, or the calls took longer.
     #[must_use]
     pub fn corrected_thread_time(&self) -> Option<Duration> {
         self.thread_time?.checked_sub(self.call_thread_time?)
@@ -84,6 +89,7 @@ pub(crate) struct Halves {
     names: Vec<Arc<str>>,
     /// The time until which the names in `before` were valid, on the clock of events.
     until: u64,
+    /// The names up to the time `until`; empty if the names were never changed.
     before: Vec<Arc<str>>,
 }
 
@@ -174,7 +180,8 @@ impl Sections {
     }
 }
 
-/// How much a raw value grew; `None` where a value is missing or a counter shrank.
+/// How much a raw value grew, negative for a gauge that shrank; `None` where a value is missing or
+/// a counter shrank.
 fn growth(start: &RecordedReading, end: &RecordedReading) -> Option<i64> {
     let grown = i64::try_from(i128::from(end.raw?) - i128::from(start.raw?)).ok()?;
     // The value of a counter is made of two samples, and there is none where it shrank.
@@ -182,8 +189,9 @@ fn growth(start: &RecordedReading, end: &RecordedReading) -> Option<i64> {
     (grown >= 0 || is_gauge(start) && is_gauge(end)).then_some(grown)
 }
 
-/// The time and the processor time that the calls between two events of a thread took, in nanoseconds; `None` if the
-/// two are counted apart.
+/// The time and the processor time that the calls between two events of a thread took, in
+/// nanoseconds; zeros if neither event has totals of calls, and `None` if only one has, or the two
+/// are of different counts or shrank.
 fn call_times(start: &PerfEvent, end: &PerfEvent) -> Option<(u64, u64)> {
     match (start.calls, end.calls) {
         (None, None) => Some((0, 0)),

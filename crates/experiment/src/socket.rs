@@ -15,9 +15,9 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The most time that connecting may take.
+/// The most time that connecting by TCP may take.
 const CONNECTING: Duration = Duration::from_secs(5);
-/// The most bytes of lines that wait for the receiver.
+/// The most bytes of lines that wait for the receiver; further lines are lost.
 const WAITING: usize = 16 << 20;
 /// How long the end of the experiment waits for the receiver.
 const LAST: Duration = Duration::from_secs(1);
@@ -88,8 +88,9 @@ pub struct SocketLines {
     /// The channel to the thread that sends; an item is lines and the number of records in them.
     /// `None` once closed.
     sender: Option<SyncSender<(Vec<u8>, u64)>>,
-    /// The numbers of bytes and of records that wait.
+    /// The number of bytes that wait.
     waiting: Arc<AtomicUsize>,
+    /// The number of records that wait.
     records: Arc<AtomicU64>,
     connection: Connection,
     thread: Option<JoinHandle<io::Result<()>>>,
@@ -98,8 +99,7 @@ pub struct SocketLines {
 impl SocketLines {
     /// Connects to `unix:PATH` or `tcp:127.0.0.1:PORT`.
     ///
-    /// # Errors
-    /// An address of another form, or one at which no program listens.
+    /// An address of another form or of another machine, or one at which no program listens.
     pub fn connect(address: &str) -> io::Result<Self> {
         let connection = Connection::open(address)?;
         let mut writing = connection.try_clone()?;
@@ -128,8 +128,7 @@ impl SocketLines {
 
     /// Sends a line that the caller made, as [`JsonLines::line`] does.
     ///
-    /// # Errors
-    /// Where there is no room for the line.
+    /// Where there is no room for the line, or the receiver is gone.
     pub fn line(&mut self, line: &Value) -> io::Result<()> {
         self.lines.line(line)?;
         match self.send(0) {
@@ -138,8 +137,8 @@ impl SocketLines {
         }
     }
 
-    /// Passes the lines written so far to the thread that sends; `false` where there is no room for
-    /// them.
+    /// Passes the lines written so far, with so many records, to the thread that sends. Returns
+    /// `false` where there is no room for the lines or the thread has ended; they are then lost.
     fn send(&mut self, records: u64) -> bool {
         let lines = self.lines.take();
         let length = lines.len();

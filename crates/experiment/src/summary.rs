@@ -43,13 +43,13 @@ impl SummaryFigures {
         }
     }
 
-    /// The number of numbers that were added.
+    /// The number of numbers that were added, without those that were left out.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.sketch.count() as u64
     }
 
-    /// The sum of the numbers.
+    /// The sum of the numbers; 0 if no number was added.
     #[must_use]
     pub fn sum(&self) -> f64 {
         self.sketch.sum().unwrap_or_default()
@@ -100,8 +100,8 @@ pub struct EventSummary {
     pub kind: Option<EventKind>,
     /// The number of events, or of sections.
     pub count: u64,
-    /// In seconds: of events the time from the event to the end of its sample, of sections their duration without the
-    /// calls in them.
+    /// In seconds: of events the time from the event to the end of its sample, of sections their
+    /// duration without the calls in them. Sections with unknown calls are left out.
     pub time: SummaryFigures,
     /// In seconds: of events the time that the sample took, of sections the processor time of their thread without
     /// the calls in them.
@@ -115,15 +115,18 @@ pub struct EventSummary {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ExperimentSummary {
-    /// The events by name, in the order in which they first occurred.
+    /// A summary of the events of each source, name and kind, and one of the sections of each
+    /// source and name, in the order in which they first occurred.
     pub events: Vec<EventSummary>,
     /// The number of starts without an end and of ends without a start.
     pub unmatched: u64,
-    /// The number of events that have no figures because there were too many names.
+    /// The number of events and sections that have no figures because there were too many names.
     pub unnamed: u64,
-    /// The number and the cost of the calls of the thread that called most.
+    /// The number and the cost of the calls of the thread that called most. Of a thread that calls
+    /// through several libraries, these are the calls through one of them.
     pub calls: CallTotals,
-    /// The seconds from when the event source returned an event until its record was complete.
+    /// The seconds from when the event source returned an event until the event's record was
+    /// complete, of each recorded event.
     pub overhead: SummaryFigures,
 }
 

@@ -49,7 +49,8 @@ impl ThresholdCrossing {
         Ok(Self { name, context, readings, interval, above, below, is_above: false })
     }
 
-    /// The sensor's value now; `None` if it has none. The end of a recording is an error.
+    /// The sensor's value now; `None` if it has none or the sample failed. The end of a recording
+    /// is an error.
     fn value(&mut self) -> io::Result<Option<f64>> {
         let mut cycle = || {
             self.context.prepare()?;

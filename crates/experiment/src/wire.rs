@@ -49,7 +49,8 @@ pub(crate) struct WireEvent<'a> {
 }
 
 impl<'a> WireEvent<'a> {
-    /// Writes the event to the buffer; returns the part of the buffer that the event takes.
+    /// Writes the event to the buffer, with a longer name cut to [`LONGEST_NAME`] bytes; returns
+    /// the part of the buffer that the event takes.
     pub(crate) fn encode<'b>(&self, buffer: &'b mut [u8; LONGEST]) -> &'b [u8] {
         let name = self.name.get(..LONGEST_NAME).unwrap_or(self.name);
         let length = HEAD + name.len();
@@ -81,8 +82,8 @@ impl<'a> WireEvent<'a> {
         buffer.get(..length).unwrap_or_default()
     }
 
-    /// Reads the first event of the bytes, and returns it with its length. `Ok(None)` if more bytes
-    /// are needed; an error if the bytes are no event.
+    /// Reads the first event of the bytes, and returns it with its length in bytes. `Ok(None)` if
+    /// the event is not complete yet; an error if the bytes are no event of this version.
     #[cfg(any(feature = "runner", test))]
     pub(crate) fn decode(bytes: &'a [u8]) -> Result<Option<(Self, usize)>, NoEvent> {
         let Some(head) = bytes.first_chunk::<HEAD>() else { return Ok(None) };

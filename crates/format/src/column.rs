@@ -248,7 +248,8 @@ impl CounterPlan {
 }
 
 /// The data of the counter of type [`CounterType::ABSENT_VALUES`], by which the instances of an
-/// object say which counters have no value. `None` if the object has no such counter.
+/// object say which counters have no value. `None` if the object has no such counter, or one with
+/// data that is no number.
 fn absent_values(object: PerfObject<'_>) -> Option<Column> {
     let mut counters = object.counters();
     let absent = counters.find(|one| one.counter_type() == CounterType::ABSENT_VALUES)?;
@@ -316,7 +317,8 @@ impl Schema {
     }
 
     /// Whether plans that were made for this schema can read `object`: its definitions are the same
-    /// bytes.
+    /// bytes, and it has the same title index and code page and has instances or none, as the
+    /// object of the schema.
     #[must_use]
     pub fn matches(&self, object: PerfObject<'_>) -> bool {
         self.object == object.name_index()

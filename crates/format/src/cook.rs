@@ -98,7 +98,7 @@ impl RawSample {
 pub enum CookedValue {
     /// A whole number, exact to 64 bits.
     Integer(u64),
-    /// Any other number.
+    /// A floating-point number, which may be a whole one too.
     Float(f64),
 }
 

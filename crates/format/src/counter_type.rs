@@ -137,9 +137,9 @@ impl CounterType {
     /// type: there a value that does not exist is 0.
     pub const ABSENT_VALUES: Self = Self(0x4003_057F);
 
-    /// The number of bytes of data that the size facet states; `None` for variable length.
-    /// [`PERF_DOUBLE_RAW`](Self::PERF_DOUBLE_RAW) has the facet for 4, although its data is a
-    /// double of 8 bytes.
+    /// The number of bytes of data that the size facet states; `None` for variable length. For
+    /// [`PERF_DOUBLE_RAW`](Self::PERF_DOUBLE_RAW) the result is 8, the size of a double, although
+    /// the type has the facet for 4.
     #[must_use]
     pub const fn size_in_bytes(self) -> Option<u32> {
         match self.size() {
@@ -328,7 +328,7 @@ impl fmt::Debug for CounterType {
     }
 }
 
-/// A text that names no counter type.
+/// The error of a text that is neither a name of a counter type nor a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownCounterType;
 
@@ -343,8 +343,9 @@ impl fmt::Display for UnknownCounterType {
 
 impl core::error::Error for UnknownCounterType {}
 
-/// Parses a name of `winperf.h` or .NET without regard to case, or a number,
-/// decimal or hexadecimal with `0x`.
+/// Parses a name of `winperf.h` or .NET, or another name of a type ([`TypeInfo::aliases`]), without
+/// regard to case, or a number, decimal or hexadecimal with `0x`. Any 32-bit number is accepted.
+/// Blanks at both ends are ignored.
 impl FromStr for CounterType {
     type Err = UnknownCounterType;
 

@@ -86,8 +86,8 @@ impl FileEncoding {
         }
     }
 
-    /// Reads bytes without a byte order mark. Returns the text, and whether some bytes are no
-    /// characters of this encoding.
+    /// Reads bytes, in which a byte order mark would be a character like any other. Returns the
+    /// text, and whether some bytes are no characters of this encoding.
     #[must_use]
     pub fn decode(self, bytes: &[u8]) -> (Cow<'_, str>, bool) {
         match self.0 {

@@ -58,8 +58,8 @@ const fn saturate(value: i128) -> i64 {
     }
 }
 
-/// Year, month and day of a day counted from 1601-01-01 in the Gregorian
-/// calendar. The year is counted from March so that the leap day comes last.
+/// Year, month (1 to 12) and day of the month of a day counted from 1601-01-01, day 0, in the
+/// Gregorian calendar. The calculation begins a year in March, so that the leap day comes last.
 fn civil_from_days(days: i64) -> (i64, u16, u16) {
     // 1600-03-01 begins the 400-year cycle used here; 1601-01-01 is day 306 of it.
     let z = days + 306;

@@ -83,7 +83,7 @@ impl fmt::Display for LanguageId {
     }
 }
 
-/// A text that names no language.
+/// The error of a text that names no language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownLanguage;
 
@@ -190,9 +190,11 @@ pub struct TitleList {
     pub faults: Vec<TitleFault>,
 }
 
-/// The largest number of strings that are kept as faults because they are not indexes. Of each, at
-/// most `STRAY_LENGTH` characters are kept, since a hostile list may consist of nothing else.
+/// The largest number of strings that are kept as faults because they are not indexes, since a
+/// hostile list may consist of nothing else.
 const STRAYS: usize = 64;
+/// The largest number of characters that are kept of a string that is a fault because it is not an
+/// index.
 const STRAY_LENGTH: usize = 64;
 
 impl From<Vec<Title>> for TitleList {

@@ -103,8 +103,9 @@ pub(crate) fn calculate(request: &mut Request<'_>, answer: &mut Answer) -> Resul
     Ok(())
 }
 
-/// Puts the next value (`what` 0), sample (1) or text (2) of a counter into the answer, or the
-/// identity of its instance (3), or its faults (4). Any other `what` resets the counter.
+/// Puts the next value (`what` 0), sample (1) or text (2) of a counter into the answer, each with
+/// the reason if there is none; or the identity of its instance (3), if it is known; or its faults
+/// (4). Any other `what` resets the counter.
 pub(crate) fn next(
     counter: &mut PerformanceCounter,
     what: i32,
@@ -149,8 +150,8 @@ pub(crate) fn read(category: &mut Category, answer: &mut Answer) -> Result<(), F
     Ok(())
 }
 
-/// Puts the positions of an instance and of a counter into the answer, found by their names in any
-/// language; -1 for a name that is not found.
+/// Puts the positions of an instance and of a counter into the answer. The counter's name may be in
+/// any language; -1 stands for a name that is not found.
 pub(crate) fn places(data: &CategoryData, instance: &str, counter: &str, answer: &mut Answer) {
     let at = |place: Option<usize>| place.map_or(-1, |place| i32::try_from(place).unwrap_or(-1));
     // A row is found by name; its place is that of the row with the same name.
@@ -179,7 +180,7 @@ pub(crate) fn values(
 }
 
 /// Puts the text of one counter of one instance into the answer if `is_text` is set, and otherwise
-/// its sample.
+/// its sample. Where that is missing, the answer says so, without a reason.
 pub(crate) fn one(found: Option<InstanceData<'_>>, is_text: bool, answer: &mut Answer) {
     if is_text {
         answer.optional_text(found.and_then(|one| one.text()).as_deref());
@@ -209,8 +210,8 @@ fn utf16(bytes: &[u8]) -> String {
     String::from_utf16_lossy(&units.collect::<Vec<u16>>())
 }
 
-/// Puts an identity into the answer: its text, and the number of its process, or -1 without a
-/// process.
+/// Puts an identity into the answer: its text, and the ID of its process, or of its thread's
+/// process; -1 without a process.
 fn identity(identity: &Identity, answer: &mut Answer) {
     let text = match identity {
         Identity::Single => "the only one".to_string(),

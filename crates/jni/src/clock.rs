@@ -24,10 +24,11 @@ fn clock<R>(number: i32, read: impl FnOnce(&mut dyn TimeSource) -> R) -> Option<
     })
 }
 
-/// The number that stands for the time of a clock that cannot be read.
+/// The number that stands for the time of a clock that cannot be read or is unknown.
 pub(crate) const UNREADABLE: i64 = i64::MIN;
 
-/// The time of a clock in nanoseconds, or [`UNREADABLE`].
+/// The time of the clock of this number in nanoseconds; [`UNREADABLE`] if the clock cannot be read,
+/// or the number is unknown.
 pub(crate) fn now(number: i32) -> i64 {
     clock(number, |clock| clock.now()).flatten().unwrap_or(UNREADABLE)
 }

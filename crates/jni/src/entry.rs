@@ -34,8 +34,8 @@ fn enter<'local, T: Default>(
     throw_in(env, failure)
 }
 
-/// Runs the work of a native method as [`enter`] does, for work that does not call the JVM or only
-/// copies.
+/// Runs the work of a native method as [`enter`] does, for work that does not call the JVM, or
+/// calls it only to copy.
 fn enter_plainly<T: Default>(
     env: EnvUnowned<'_>,
     work: impl FnOnce(&EnvUnowned<'_>) -> Result<T, Failure>,
@@ -97,13 +97,13 @@ macro_rules! copies {
     };
 }
 
-/// The least number of numbers that the native code copies itself: the JVM moves numbers one by
-/// one.
+/// The least number of numbers that the native code copies itself, since the JVM moves numbers one
+/// by one; fewer are copied by the JVM.
 const MANY: usize = 512;
 
 /// Copies numbers to the beginning of Java's array, as [`copy_longs`] does, and faster for many
-/// numbers. Returns `false` if an exception is pending, for want of memory or of room in the array,
-/// so that no further array may be copied to.
+/// numbers. Returns `true` if all were copied; `false` if none was, since an exception is pending,
+/// for want of memory or of room in the array: then no further array may be copied to.
 fn copy_many(
     env: &EnvUnowned<'_>,
     array: &JLongArray<'_>,
@@ -177,8 +177,8 @@ extern "system" fn Java_org_perfhive_Native_close<'local>(
     enter_plainly(env, |_| handles::close(handle));
 }
 
-/// The time of a clock in nanoseconds. The method does not call the JVM: finding out which JVM it
-/// is would take longer than reading the clock.
+/// The time of a clock in nanoseconds, or [`clock::UNREADABLE`]. The method does not call the JVM:
+/// finding out which JVM it is would take longer than reading the clock.
 #[unsafe(no_mangle)]
 extern "system" fn Java_org_perfhive_Native_now<'local>(
     _: EnvUnowned<'local>,
@@ -189,7 +189,8 @@ extern "system" fn Java_org_perfhive_Native_now<'local>(
 }
 
 /// Adds a call to a queue. `what` is the kind of the event, plus 4 if the thread's processor time
-/// is to be read. Returns `false` if no queue has this handle. The method does not call the JVM.
+/// is to be read. Returns 0 if no queue has this handle, or after a panic, and 1 otherwise, even if
+/// the queue had no room. The method does not call the JVM.
 #[unsafe(no_mangle)]
 extern "system" fn Java_org_perfhive_Native_tell<'local>(
     _: EnvUnowned<'local>,

@@ -100,20 +100,21 @@ fn parts(handle: i64) -> (u32, u32) {
     ((handle.cast_unsigned() >> 32) as u32, handle as u32)
 }
 
-/// Puts an object into the table and returns its handle, which is positive.
+/// Puts an object into the table and returns its handle, which is positive; an error if the table
+/// is full.
 pub(crate) fn insert(object: Object) -> Result<i64, Failure> {
     TABLE.write().unwrap_or_else(PoisonError::into_inner).insert(object)
 }
 
 /// Removes the object of a handle from the table; an error for a number that is not the handle of
-/// an object.
+/// an object in it, such as a handle that is already closed.
 pub(crate) fn close(handle: i64) -> Result<(), Failure> {
     let removed = TABLE.write().unwrap_or_else(PoisonError::into_inner).remove(handle);
     // Dropped without the lock: closing a source may take time.
     removed.map(drop).ok_or_else(|| unknown(handle))
 }
 
-/// The number of objects in the table.
+/// The number of objects in the table. A place whose generations are used up counts as one.
 pub(crate) fn count() -> usize {
     let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
     table.places.len() - table.free.len()

@@ -14,7 +14,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The batches that wait for one listener.
 pub(crate) struct Outbox {
-    /// The most records that may wait. An empty outbox takes a batch of any size.
+    /// The most records that may wait, unless they are one batch: an outbox without batches takes
+    /// one of any size.
     room: usize,
     waiting: Mutex<Waiting>,
     woken: Condvar,
@@ -37,6 +38,8 @@ impl Outbox {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Adds a batch of so many records. Where the room does not suffice for it, all its records are
+    /// counted as lost.
     fn push(&self, message: &[u8], records: usize) {
         let mut waiting = self.lock();
         if !waiting.batches.is_empty() && waiting.records + records > self.room {
@@ -49,7 +52,8 @@ impl Outbox {
         self.woken.notify_all();
     }
 
-    /// Waits for the next batch and takes it; `None` after the last batch.
+    /// Takes the next batch; if none is there, waits for one. `None` if the outbox has ended and
+    /// all its batches were taken.
     pub(crate) fn take(&self) -> Option<Vec<u8>> {
         let is_idle = |waiting: &mut Waiting| waiting.batches.is_empty() && !waiting.has_ended;
         let waited = self.woken.wait_while(self.lock(), is_idle);
@@ -59,7 +63,7 @@ impl Outbox {
         Some(message)
     }
 
-    /// Ends the outbox: there are no further batches.
+    /// Ends the outbox: [`take`](Self::take) returns the batches that still wait, and then `None`.
     pub(crate) fn end(&self) {
         self.lock().has_ended = true;
         self.woken.notify_all();
@@ -128,8 +132,8 @@ pub(crate) fn column(column: &RecordColumn, answer: &mut Answer) {
     answer.text(&column.unit).bits(column.raw_per_second.unwrap_or(0));
 }
 
-/// The bytes of a batch, as `RecordBatch` of Java reads them: first `true`, then the columns, then
-/// each part of the records as one run of numbers.
+/// The bytes of a batch, as `RecordBatch` of Java reads them: first `true`, then the source and its
+/// columns, then each part of the records as one run of values, then the sections.
 fn encode(batch: &RecordBatch<'_>, sections: &[Section]) -> Vec<u8> {
     let mut answer = Answer::default();
     answer.bool(true).text(batch.source()).count(batch.columns().len());

@@ -48,7 +48,8 @@ impl CallQueue {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The number of a name; a new name is added.
+    /// The number of a name, which counts from 0 in the order in which names were added; a new name
+    /// is added.
     ///
     /// # Errors
     /// If the name is empty, or there are [`MOST_EVENT_NAMES`] names already.
@@ -69,7 +70,7 @@ impl CallQueue {
     }
 
     /// Adds a call at the present time, with the number of its name. A call without room, or with
-    /// an unknown number, is counted as missed.
+    /// an unknown number, is counted as missed. A queue that is closed ignores calls.
     pub(crate) fn tell(&self, name: usize, kind: EventKind, thread: u32, thread_time: Option<u64>) {
         let mut queue = self.lock();
         if queue.is_closed {

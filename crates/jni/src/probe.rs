@@ -20,7 +20,8 @@ const ANOMALIES: usize = 64;
 /// full size. In earlier samples they grow because they are new, which is no anomaly.
 pub(crate) const SETTLING: u32 = 5;
 
-/// The most different reasons for missing values that are kept for one probe context.
+/// The most different reasons for missing values that are kept from one sample to the next: once a
+/// sample has more, the next one begins a new list.
 const REASONS: usize = 256;
 
 /// The codes of values, with the meanings that `org.perfhive.ProbeReadings` has.
@@ -30,9 +31,9 @@ mod code {
     pub(super) const INT32: i8 = 1;
     pub(super) const INT64: i8 = 2;
     pub(super) const DOUBLE: i8 = 3;
-    /// The bit of a code that says that the raw value is known. `BEFORE` says the same of the raw
-    /// value of the sample before.
+    /// The bit of a code that says that the raw value is known.
     pub(super) const RAW: i8 = 4;
+    /// The bit of a code that says that the raw value of the sample before is known.
     pub(super) const BEFORE: i8 = 8;
 }
 
@@ -50,8 +51,10 @@ pub(crate) struct Probe {
     /// The number of samples taken, counted up to [`SETTLING`].
     samples: u32,
     failed: Option<MeasureError>,
-    /// The anomalies of the sample, and after decoding also those of its instances.
+    /// The anomalies of the newest sample, and after decoding also those of its instances; none
+    /// from `prepare` until the sample.
     anomalies: Vec<Anomaly>,
+    /// The anomalies that the stage at work has found, before they are added to `anomalies`.
     found: Vec<Anomaly>,
     readings: Vec<SensorReading>,
     pub(crate) values: Values,
@@ -62,15 +65,18 @@ pub(crate) struct Probe {
 pub(crate) struct Values {
     /// The values: integers, the bits of doubles, or numbers of reasons, as the code says.
     pub(crate) bits: Vec<i64>,
+    /// The kinds of the values, and whether the raw values are known; see [`code`].
     pub(crate) codes: Vec<i8>,
     /// The version of the codes, which changes when a code changes. Codes seldom change.
     pub(crate) codes_version: i32,
+    /// The bits of the raw values; 0 for one that is not known.
     pub(crate) raw: Vec<i64>,
+    /// The bits of the raw values of the sample before; 0 for one that is not known.
     pub(crate) before: Vec<i64>,
     slots: Vec<(usize, Arc<SensorSlot>)>,
     /// The version of the slots, which changes when the slots change.
     pub(crate) version: i32,
-    /// The version of the slots that Java has, and these slots.
+    /// The slots that Java was last given, and their version.
     delivered: (i32, Vec<(usize, Arc<SensorSlot>)>),
     reasons: Vec<NoValue>,
     /// The version of the reasons, which changes when the reasons change.
@@ -109,8 +115,8 @@ impl Probe {
         Ok(())
     }
 
-    /// Takes a sample within `patience`, and returns the number of its anomalies. A sample without
-    /// a failure allocates nothing.
+    /// Takes a sample within `patience`, without a limit for `None`. Returns the number of its
+    /// anomalies. A sample without a failure allocates nothing.
     pub(crate) fn sample(&mut self, patience: Option<Duration>) -> Result<usize, Failure> {
         self.expect(Stage::Prepared, "sample")?;
         self.stage = Stage::Taken;
@@ -264,7 +270,8 @@ impl Values {
     }
 }
 
-/// Whether two reasons have the same code and text.
+/// Whether two reasons are of the same kind, and those with a cause of the same cause: then they
+/// have the same code and text.
 fn is_same(one: &NoValue, other: &NoValue) -> bool {
     match (one, other) {
         (NoValue::InstanceFailed(one), NoValue::InstanceFailed(other))

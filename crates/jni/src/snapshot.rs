@@ -7,7 +7,7 @@
 //! | Prepared | `prepare`, `sample` | Prepared, Sampled |
 //! | Sampled | `prepare`, `decode` | Prepared, Initialized |
 //!
-//! A failure of `sample` leads back to Initialized.
+//! A failure of `sample` or `decode` leads back to Initialized.
 
 use crate::failure::{Failure, Kind};
 use crate::probe::SETTLING;
@@ -134,8 +134,8 @@ impl CounterSnapshot {
         Ok(is_settled && self.taken.has_grown() || !self.taken.faults().is_empty())
     }
 
-    /// Decodes the sample into values. Returns whether there was an anomaly: instances that came or
-    /// went, other counters, or other title indexes than before.
+    /// Decodes the sample into values. Returns whether there was an anomaly compared with the
+    /// sample decoded before: instances that came or went, other counters, or other title indexes.
     pub(crate) fn decode(&mut self) -> Result<bool, Failure> {
         self.expect(Operation::Decode, &[State::Sampled])?;
         self.state = State::Initialized;
@@ -183,7 +183,8 @@ impl CounterSnapshot {
         Ok(changed)
     }
 
-    /// The title indexes of the snapshot's objects.
+    /// The title indexes, in ascending order, of those wanted objects that the newest decoded
+    /// sample has.
     pub(crate) fn objects(&self) -> Result<Vec<TitleIndex>, Failure> {
         self.expect(Operation::Read, &[State::Initialized])?;
         let mut list = objects(&self.wanted, &self.shown);
@@ -230,7 +231,7 @@ impl CounterSnapshot {
         Ok(())
     }
 
-    /// The faults of the newest sample.
+    /// The faults of the newest sample that did not fail.
     pub(crate) fn faults(&self) -> &[Fault] {
         &self.faults
     }
@@ -258,7 +259,8 @@ impl CounterSnapshot {
     }
 }
 
-/// Checks that a source has an object and a counter of it.
+/// Checks that a source has an object and a counter of it; the counter 0, which stands for all
+/// counters, needs only the object.
 fn check(
     catalogue: &Catalogue,
     (object, counter): (TitleIndex, TitleIndex),
@@ -274,7 +276,9 @@ fn check(
     Err(Failure::new(Kind::UnknownCounter, message))
 }
 
-/// The wanted objects of a snapshot, which may have more: a source may answer with further objects.
+/// The wanted objects of a snapshot, in ascending order: those chosen, whether or not the snapshot
+/// has them, or all of the snapshot. A snapshot may have more objects than were chosen: a source
+/// may answer with further objects.
 fn objects(wanted: &Wanted, shown: &Snapshot) -> Vec<TitleIndex> {
     let mut list: Vec<TitleIndex> = match wanted {
         Wanted::Custom(list) => list.iter().map(|(object, _)| *object).collect(),

@@ -20,7 +20,7 @@ pub(crate) struct OpenSource {
     options: OpenOptions,
     sensors: DataSources,
     /// The source that categories, counters and snapshots share; `None` until one of them is first
-    /// asked for.
+    /// asked for, unless the source was opened with title lists.
     shared: Option<SharedSource>,
 }
 

@@ -279,8 +279,8 @@ impl Category {
         Ok(self.instances()?.iter().map(ToString::to_string).collect())
     }
 
-    /// The present instances in the order of the data, each as the parts of its name. The name of a
-    /// parent is held once for all its instances.
+    /// The present instances in the order of the data, each as the parts of its name; empty for a
+    /// category without instances. The name of a parent is held once for all its instances.
     ///
     /// ```ignore-windows,ignore-macos
     /// let threads = perfhive::Category::new("Thread")?.instances()?;
@@ -300,8 +300,8 @@ impl Category {
         Ok(self.present(sample)?.labels().to_vec())
     }
 
-    /// Whether the category has an instance of this name now. For a category without instances only
-    /// the empty name exists.
+    /// Whether the category has an instance of this name now; `true` also if several instances
+    /// match. For a category without instances only the empty name exists.
     ///
     /// # Errors
     /// A source that fails, or has no data of the category.
@@ -313,7 +313,8 @@ impl Category {
     }
 
     /// Whether the category has a counter with this name in any language, or with this title index.
-    /// If the source does not answer, the answer is that of the catalogue read last.
+    /// If the source does not answer, the answer is that of the catalogue read last. `false` while
+    /// the category's title index belongs to another category.
     ///
     /// ```ignore-windows,ignore-macos
     /// let process = perfhive::Category::new("Process")?;

@@ -52,8 +52,9 @@ use perfhive_format::LanguageId;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A data source of counters over a cache, which all its probe contexts share: for a short time a
-/// context uses a sample that another context took.
+/// A data source of counters over a cache, which all its probe contexts share. A context uses a
+/// sample that another context took only if its options permit data of that age
+/// ([`MeasurementOptions::max_age`]).
 pub type SharedCounters = CounterSource<Cached<Box<dyn Source>>>;
 
 /// Opens the data sources of [addresses](SourceAddress), named by
@@ -79,8 +80,8 @@ pub fn open(addresses: &[&str]) -> Result<DataSources, MeasureError> {
 
 /// Opens the data source of one address, to be added to [`DataSources`].
 ///
-/// `local:` is the source that every category, counter and context of the
-/// program shares ([`SharedSource::local`]); any other is opened anew.
+/// `local:` is the source that every category, counter and context of the program shares
+/// ([`SharedSource::local`]), on which `options` have no effect; any other is opened anew.
 ///
 /// ```no_run
 /// use perfhive::OpenOptions;

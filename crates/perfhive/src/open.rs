@@ -42,8 +42,8 @@ pub fn open(address: &str) -> Result<Box<dyn Source>, SourceError> {
 }
 
 /// The reader of processes and threads that the source of an address uses, in one line for people;
-/// `None` where the source has no choice of readers. For a capture it is the reader that the
-/// capture was made with.
+/// `None` where the source has no choice of readers, and for a text that is not an address. For a
+/// capture it is the reader that the capture was made with.
 #[must_use]
 pub fn reader_of_processes(address: &str) -> Option<String> {
     OpenOptions::new().reader_of_processes(address)

@@ -252,8 +252,8 @@ impl SharedSource {
         reader.collect(&recorded(), &mut snapshot)
     }
 
-    /// How many collections the source has made, and how many requests were served from kept data,
-    /// for all readers together.
+    /// How many collections the source has made, and how many objects and whole answers came from
+    /// kept data, for all readers together.
     ///
     /// ```ignore-windows,ignore-macos
     /// let source = perfhive::SharedSource::local()?;

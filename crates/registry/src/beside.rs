@@ -33,9 +33,9 @@ use std::sync::Arc;
 pub struct Beside<A, B> {
     first: A,
     second: B,
-    /// The parts of the last ask, one for each source, kept for their allocations. For the same
-    /// reason the answer of the second source is kept, in `answer`.
+    /// The parts of the last ask, one for each source, kept for their allocations.
     asked: [Ask; 2],
+    /// The last answer of the second source, kept for its allocations.
     answer: Snapshot,
     catalogue: Option<MergedCatalogue>,
     /// The generations of both sources when they were last compared; `None` before that.
@@ -168,7 +168,8 @@ impl<A: Source, B: Yielding> Beside<A, B> {
     }
 
     /// Asks the first source for the objects of all published names, and updates the owners of the
-    /// names. `None` if the first source could not answer for all names.
+    /// names. `None` if an answer about any name is late, so that it must be asked for again. A
+    /// source or title list that cannot be read is no reason to ask again.
     fn judge_names(&mut self) -> Option<()> {
         if self.names.is_empty() {
             return Some(());

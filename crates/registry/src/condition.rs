@@ -88,7 +88,7 @@ pub(crate) struct Calls {
     state: CallState,
     /// The pause after the next hang.
     pause: Pause,
-    /// The time of the newest hang.
+    /// The time of the newest hang; `None` before the first.
     last: Option<Instant>,
 }
 

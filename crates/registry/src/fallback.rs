@@ -61,8 +61,9 @@ pub struct Fallback<A, B> {
     rest: Ask,
     /// The answer of the second source.
     answer: Snapshot,
-    /// The ask of a check or trial. `tried` holds the answer.
+    /// The ask of a check or trial.
     trial: Ask,
+    /// The answer to the last check or trial.
     tried: Snapshot,
     catalogue: Option<MergedCatalogue>,
     /// Whether the reason of the decision was reported already; also `true` if there is no reason

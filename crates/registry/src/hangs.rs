@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 /// The default timeout of a provider that is asked alone.
 const PROBE: Duration = Duration::from_secs(2);
-/// The largest number of queries that are remembered because they hung. Each of these queries cost
-/// a timeout.
+/// The largest number of queries that are remembered because they hung; a query beyond this number
+/// makes the others forgotten. Each of these queries cost a timeout.
 const QUERIES: usize = 64;
 
 /// The queries and objects with calls that timed out. They are not asked for again before all calls
@@ -54,7 +54,8 @@ impl Hangs {
         self.everything
     }
 
-    /// Whether a query is known to hang: it hung before, or it may include an object that hangs.
+    /// Whether a query is known to hang: it hung before, it may include an object that hangs, or
+    /// every query would hang.
     pub(crate) fn knows(&self, query: &ObjectQuery) -> bool {
         let is_hanging = |name: &TitleIndex| self.objects.contains(name);
         let has = match query {

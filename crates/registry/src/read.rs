@@ -19,6 +19,7 @@ pub(crate) const LONGEST: usize = 16 << 20;
 /// The number of attempts to read from a performance library that is busy. The first pause between
 /// two attempts is `PAUSE`, and each further pause is twice as long. All pauses together are 63 ms.
 const TRIES: u32 = 7;
+/// The first pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// The reason why a value could not be read.

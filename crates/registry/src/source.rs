@@ -58,9 +58,10 @@ pub struct RegistrySource {
     services: Option<Arc<[Service]>>,
     /// The number of the last collection.
     generation: u64,
-    /// The generation of the catalogue and the titles; `last` identifies the last registration at
-    /// that time.
+    /// The generation of the catalogue and the titles.
     titles_generation: u64,
+    /// The highest title indexes of the registry and the time at which they were written, as of the
+    /// last comparison; a change outdates the catalogue.
     last: LastTitles,
     /// The objects that were in any answer so far, with their definitions.
     known: Definitions,
@@ -85,9 +86,9 @@ pub struct RegistrySource {
     /// The timeouts of calls until all objects were asked for once; `None` after that, and for a
     /// source without timeouts.
     timeouts: Option<Timeouts>,
-    /// The faults of missing objects, kept for reuse because they repeat; `silent` keeps the faults
-    /// of providers without objects.
+    /// The faults of missing objects, kept for reuse because they repeat.
     missing: HashMap<TitleIndex, Fault>,
+    /// The faults of providers without objects, kept for the same purpose as `missing`.
     silent: Vec<Fault>,
 }
 
@@ -296,7 +297,8 @@ impl RegistrySource {
         }
     }
 
-    /// The catalogue with all objects, also those of `Costly`.
+    /// The catalogue with all objects, also those of `Costly`; an error if a provider hangs, since
+    /// its objects are then unknown.
     fn catalogue_with_costly(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         self.whole_catalogue()?;
         let mut snapshot = Snapshot::new();

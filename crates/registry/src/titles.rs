@@ -72,7 +72,8 @@ pub fn languages(registry: &mut dyn PerfRegistry) -> Vec<Language> {
     languages
 }
 
-/// Whether the titles in the user's language differ from the English titles.
+/// Whether there are titles in the user's language that differ from the English titles. `false` if
+/// the titles in the user's language cannot be read.
 fn has_own_titles(registry: &mut dyn PerfRegistry) -> bool {
     let own = list(registry, RegistryKey::NlsText, "Counter");
     own.as_ref().is_ok_and(|own| !own.titles.is_empty())

@@ -24,12 +24,14 @@ pub enum Order {
 pub struct Arrangement {
     /// The order of instances.
     pub order: Order,
-    /// Whether the order is the other way round: smallest value first, or last name first.
+    /// Whether the order is the other way round: smallest value first, or last name first. Has no
+    /// effect on [`Order::Source`].
     pub reversed: bool,
-    /// The most instances of each object that are shown, sums and idle time not counted; `None` for
-    /// any number.
+    /// The most instances of each object that are shown; `None` for any number. Sums, idle time,
+    /// and instances that a path without wildcards names are shown in addition.
     pub top: Option<usize>,
-    /// The names of the instances that are shown; `None` for all.
+    /// A pattern for the names of the instances that are shown; `None` for all. A pattern without
+    /// wildcards matches each name that contains it.
     pub filter: Option<NamePattern>,
     /// Whether instances that stand for idle time are left out.
     pub without_idle: bool,
@@ -38,8 +40,9 @@ pub struct Arrangement {
 /// The readings that an [`Arrangement`] shows, in its order.
 #[derive(Debug, Default)]
 pub struct Arranged<'q> {
-    /// The readings that are shown. Those of one instance follow one another; sums and idle time
-    /// stand behind the other instances of their object.
+    /// The readings that are shown. Those of one instance follow one another, and sums and idle
+    /// time stand behind the other instances of their object, except in [`Order::Source`] without
+    /// `top` and without limited room.
     pub readings: Vec<&'q Reading>,
     /// How many readings are left out because of `top` or for lack of room.
     pub left_out: usize,
@@ -62,8 +65,9 @@ struct Section<'q> {
 }
 
 impl Arrangement {
-    /// The readings that this arrangement shows, in its order. With `room`, instances are left out until the
-    /// readings fit into so many rows.
+    /// The readings that this arrangement shows, in its order. With `room`, instances are left out
+    /// until the readings fit into so many rows, or each object has one instance that may be left
+    /// out.
     #[must_use]
     pub fn of<'q>(
         &self,
@@ -179,8 +183,8 @@ impl Group<'_> {
 }
 
 impl Section<'_> {
-    /// Drops all instances behind the first `most`, sums and idle time not counted. Returns the number of
-    /// readings of the dropped instances.
+    /// Drops all instances behind the first `most`, except sums, idle time and instances that a
+    /// path names, which do not count. Returns the number of readings of the dropped instances.
     fn keep(&mut self, most: usize) -> usize {
         let before = self.rows();
         let mut single = 0;
@@ -200,8 +204,9 @@ impl Section<'_> {
     }
 }
 
-/// Drops the last instances of the object that has the most of them, again and again, until the rows fit
-/// into `room` or each object has one instance. Returns how many readings were dropped.
+/// Drops the last instances of the object that has the most of them, again and again, until the
+/// rows fit into `room` or each object has at most one instance that may be dropped. Returns how
+/// many readings were dropped.
 fn fit(sections: &mut [Section<'_>], room: usize) -> usize {
     let mut left_out = 0;
     loop {

@@ -212,8 +212,8 @@ fn push_short(out: &mut String, value: f64) {
     out.push_str(suffix);
 }
 
-/// The next round number at or above a value: 1, 1.5, 2, 3, 4, 5, 6, 8 or 10 times a power of ten; for bytes,
-/// times a power of 1024 as well.
+/// The next round number at or above a value: 1, 1.5, 2, 3, 4, 5, 6, 8 or 10 times a power of ten;
+/// for bytes, times a power of 1024 as well. 1 for a value that is not positive or not finite.
 fn nice(value: f64, unit: &str) -> f64 {
     if value <= 0.0 || !value.is_finite() {
         return 1.0;

@@ -12,7 +12,8 @@ use perfhive_format::{CookedValue, FileTime};
 pub struct Stroke<'a> {
     /// The line.
     pub line: &'a Line,
-    /// The place of its colour in [`COLOURS`](crate::palette::COLOURS); behind the last, lines of the same colours have
+    /// The place of the line's colour in [`COLOURS`](crate::palette::COLOURS). Behind the last
+    /// place, the colours are used again, with the lines drawn in
     /// [`DASHES`](crate::palette::DASHES).
     pub colour: u8,
     /// How the line is scaled.

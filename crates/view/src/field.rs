@@ -11,7 +11,7 @@ pub enum Field<'a> {
     Unsigned(u64),
     /// A whole number that may be negative.
     Signed(i64),
-    /// Any other number. Infinities and NaN are written as no value.
+    /// A floating-point number. Infinities and NaN are written as no value.
     Float(f64),
     /// A text.
     Text(&'a str),

@@ -34,8 +34,9 @@ impl History {
         }
     }
 
-    /// The past values of a reading as a curve in block characters: percentages against 100, rates
-    /// against their peak, plain numbers against their own range. Empty before there are two values.
+    /// The past values of a reading as a curve in block characters: percentages against 100 or, if
+    /// it is higher, their peak; rates against their peak; plain numbers against their own range.
+    /// Empty before there are two values.
     #[must_use]
     pub fn curve(&self, reading: &Reading) -> String {
         let Some(values) = self.values.get(&key(reading)) else {
@@ -65,8 +66,8 @@ pub fn sparkline(
     curve(values, low, high)
 }
 
-/// The lower and the upper end of a curve's scale: the lowest and highest value, but at least a tenth
-/// apart, so that a number that hardly changes is a line in the middle.
+/// The lower and the upper end of a curve's scale: the lowest and highest value, but at least a
+/// tenth of the highest value apart, so that a number that hardly changes is a line in the middle.
 fn range(values: &[f64]) -> (f64, f64) {
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
     let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);

@@ -42,7 +42,8 @@ impl Names {
         &self.titles
     }
 
-    /// The name of an index in the chosen language, or the index itself if it has no name.
+    /// The name of an index in the chosen language, or else in another loaded language; the index
+    /// itself if it has no name.
     #[must_use]
     pub fn name(&self, index: TitleIndex) -> Cow<'_, str> {
         match self.titles.name(index) {
@@ -122,7 +123,8 @@ impl Names {
         found
     }
 
-    /// Asks the source, and through it the providers, for the objects that a pattern matches.
+    /// Asks the source, and through it the providers, for the objects that a pattern may mean; for
+    /// all objects if the pattern has a wildcard.
     pub fn find_out(&mut self, source: &mut dyn Source, pattern: &NamePattern) {
         let meant = pattern.as_literal().map(|name| self.titles.meant_by(name));
         match meant {
@@ -135,7 +137,8 @@ impl Names {
         }
     }
 
-    /// Asks the source for the objects whose names resemble an unknown name, so that they can be suggested.
+    /// Asks the source for the objects whose names resemble an unknown name, so that they can be
+    /// suggested. Asks nothing if an error leaves it unknown whether an object of this name exists.
     pub fn look_near(&mut self, source: &mut dyn Source, name: &str) {
         let near = self.titles.near(name);
         if self.failure(name).is_none() && !near.is_empty() {

@@ -31,7 +31,8 @@ pub fn push_grouped(out: &mut String, value: u64) {
     out.push_str(std::str::from_utf8(text).unwrap_or_default());
 }
 
-/// Appends a number with this many decimals, the digits before them grouped.
+/// Appends a number with this many decimals, the digits before them grouped. A number of 10^15 or
+/// more, or below -10^15, is written with an exponent and three decimals instead.
 pub fn push_float(out: &mut String, value: f64, decimals: usize) {
     // Beyond this a double has no such digits to show.
     if !(-1e15..1e15).contains(&value) {
@@ -54,8 +55,8 @@ pub fn push_float(out: &mut String, value: f64, decimals: usize) {
     }
 }
 
-/// Appends a cooked value: whole numbers without decimals, others with three
-/// decimals, small ones with three significant digits.
+/// Appends a cooked value: an integer without decimals; a float with three decimals, or, if it is
+/// smaller than 0.005, with three significant digits, down to 10^-12.
 pub fn push_cooked(out: &mut String, value: CookedValue) {
     match value {
         CookedValue::Integer(value) => push_grouped(out, value),
@@ -63,8 +64,8 @@ pub fn push_cooked(out: &mut String, value: CookedValue) {
     }
 }
 
-/// The number of decimals for a value: three, or for a small number as many as
-/// show some of its digits.
+/// The number of decimals for a value: three, or for a value smaller than 0.005, but not smaller
+/// than 10^-12, as many as show three significant digits.
 fn decimals(value: f64) -> usize {
     let size = value.abs();
     if size == 0.0 || size >= 0.005 {
@@ -103,8 +104,8 @@ pub fn push_bytes(out: &mut String, bytes: f64) {
     out.push_str(unit);
 }
 
-/// Appends a time in seconds as clocks show it: `17`, `4:02`, `2:10:17`, `3d
-/// 02:10:17`.
+/// Appends a time in seconds as clocks show it: `0:17`, `4:02`, `2:10:17`, `3d 02:10:17`. A
+/// negative time, or one from 10^15 seconds on, is written as `0:00`.
 pub fn push_elapsed(out: &mut String, seconds: f64) {
     let total = if (0.0..1e15).contains(&seconds) { seconds as u64 } else { 0 };
     let (days, hours) = (total / 86_400, total / 3600 % 24);

@@ -113,7 +113,8 @@ impl Default for Past {
 }
 
 impl Past {
-    /// An empty past that keeps at most so many bytes of values, but always up to 600 samples.
+    /// An empty past that keeps at most so many bytes of values, but always up to 600 samples, and
+    /// never more than [`MOST_SAMPLES`].
     #[must_use]
     pub fn new(most_bytes: usize) -> Self {
         Self {
@@ -521,6 +522,7 @@ impl Past {
     }
 
     /// The name of a line's instance in the sample at a place: `java#1` may have become `java`.
+    /// `None` for an object without instances.
     #[must_use]
     pub fn name_at<'a>(&self, line: &'a Line, place: usize) -> Option<&'a str> {
         let number = self.first + place as u64;

@@ -69,8 +69,8 @@ pub struct Row {
     pub raw: Option<u64>,
     /// The raw value of the base counter; `None` for a counter without one.
     pub base: Option<u64>,
-    /// The ID of the process that the instance is or belongs to; `None` for objects other than processes and
-    /// threads.
+    /// The ID of the process that the instance is or belongs to; `None` for objects other than
+    /// processes and threads, and for Idle and `_Total`.
     pub pid: Option<u32>,
     /// The title indexes of object and counter; `None` for a path that cannot be read.
     pub indexes: Option<(u32, u32)>,
@@ -154,8 +154,8 @@ impl Row {
         }
     }
 
-    /// Converts the value and the unit to those in which people read them (bytes to KiB and so on), for output
-    /// in fields.
+    /// Converts an amount of memory or data, and its unit, to those in which people read them
+    /// (bytes to KiB and so on), for output in fields. Any other value stays as it is.
     pub fn scale(&mut self) {
         if let RowValue::Number(value) = &mut self.value
             && let Some((scaled, unit)) = self.quantity.rounded(*value)

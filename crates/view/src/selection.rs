@@ -8,7 +8,8 @@ use std::collections::HashMap;
 /// The paths of a query with readings that are shown. The default selects every reading.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// Paths whose readings are all shown.
+    /// The paths with readings that are all shown. If there are none, and there is no list of the
+    /// busiest processes, the readings of all paths are shown.
     pub summary: Vec<PathId>,
     /// The paths for the list of the busiest processes; `None` without such a list.
     pub top: Option<TopProcesses>,
@@ -28,11 +29,11 @@ pub struct TopProcesses {
 /// The readings of one process in one sample.
 #[derive(Clone, Copy, Debug)]
 pub struct BusyProcess<'q> {
-    /// The reading of its processor time.
+    /// The reading of the process's processor time.
     pub time: &'q Reading,
-    /// The reading of its process ID.
+    /// The reading of the process's ID; `None` if there is none.
     pub id: Option<&'q Reading>,
-    /// The reading of its working set.
+    /// The reading of the process's working set; `None` if there is none.
     pub working_set: Option<&'q Reading>,
 }
 
@@ -62,8 +63,9 @@ impl Selection {
 }
 
 impl TopProcesses {
-    /// The ten processes with the most processor time, the busiest first;
-    /// equally busy ones by working set.
+    /// The ten processes with the most processor time, or all if there are fewer, the busiest
+    /// first; equally busy ones by working set. `_Total`, `Idle` and processes that are gone are
+    /// left out.
     #[must_use]
     pub fn busiest<'q>(&self, query: &'q Query) -> Vec<BusyProcess<'q>> {
         let by_identity = |path: PathId| -> HashMap<&'q Identity, &'q Reading> {

@@ -2,7 +2,8 @@
 
 use perfhive_format::CalendarTime;
 
-/// A sample's time as RFC 3339 in UTC; `None` if the block has no valid date.
+/// A sample's time as RFC 3339 in UTC; `None` if a field is out of its range, as in a block without
+/// a date. Whether the month has the day is not tested.
 #[must_use]
 pub fn rfc3339(time: CalendarTime) -> Option<String> {
     let valid = (1..=9999).contains(&time.year)

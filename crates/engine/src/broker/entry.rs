@@ -38,7 +38,7 @@ pub(super) struct Entry {
     pub(super) goes_on: bool,
     /// Objects that the provider offers but does not serve; see `Members::claim`.
     pub(super) lost: Vec<ObjectDescription>,
-    /// The reason why the provider does not serve the `lost` objects.
+    /// The reason why the provider does not serve the `lost` objects; `None` if there are none.
     pub(super) lost_fault: Option<Fault>,
 }
 
@@ -59,8 +59,8 @@ pub(super) struct Extras<'a> {
     pub(super) partial: &'a mut Vec<TitleIndex>,
 }
 
-/// A step of a collection by several providers side by side: `Begin` starts their work, and `GoOn`
-/// takes the results.
+/// A step of a collection by several providers side by side: `Begin` starts the collection, and
+/// `GoOn` takes its next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Begin,
@@ -104,7 +104,9 @@ impl Entry {
         ProviderStatus { objects, ..self.status.clone() }
     }
 
-    /// Notes which of this provider's objects a query wants. Returns whether it wants any.
+    /// Notes which of this provider's objects a query wants, with the objects that come along.
+    /// Returns whether the provider is to be asked: the query wants an object of it, or is
+    /// `Foreign` and the provider answers such queries.
     pub(super) fn select(&mut self, query: &ObjectQuery) -> bool {
         self.wanted.clear();
         let objects = &self.registered.description.objects;
@@ -198,7 +200,8 @@ impl Entry {
             .map_err(|error| fault(FaultKind::OpenFailed, &error))
     }
 
-    /// Whether the provider collects side by side with others.
+    /// Whether the provider begins the current collection side by side with others: it came from a
+    /// roster, is wanted, and is not in quarantine.
     pub(super) fn may_begin(&self) -> bool {
         self.roster.is_some() && self.is_selected && self.status.state != ProviderState::Quarantined
     }
@@ -300,7 +303,8 @@ impl Entry {
 }
 
 impl Entry {
-    /// Updates the provider's account after a collection.
+    /// Updates the provider's account after a collection. After a failure, adds its fault to
+    /// `faults` for each wanted object.
     pub(super) fn note(
         &mut self,
         verdict: Result<(), Fault>,

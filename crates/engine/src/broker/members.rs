@@ -16,11 +16,11 @@ pub(super) struct Members {
     pub(super) entries: Vec<Entry>,
     pub(super) rosters: Vec<Box<dyn Roster>>,
     pub(super) owners: Owners,
-    /// Names of objects of another source, in lower case. Objects with these names are not served
-    /// here.
+    /// The names of objects of another source, as [`spelling`] returns them. An object of a roster
+    /// with a chosen index is not served under any of these names.
     reserved: HashSet<String>,
-    /// Names that objects of another source may have, in lower case. Objects with these names are
-    /// not served here either.
+    /// The names that objects of another source may have, in the same form and with the same effect
+    /// as `reserved`.
     doubtful: HashSet<String>,
 }
 
@@ -124,10 +124,10 @@ impl Members {
     /// the same object does not serve it, as the account of that provider says, until the first
     /// provider is gone.
     ///
-    /// An object with an index that a roster chose is not registered anywhere. It is not served if one of
-    /// its names, in any language, is a number, is reserved, or is the name of an object that is
-    /// registered or belongs to a provider that stays. So a path keeps its meaning, whatever
-    /// programs publish.
+    /// An object with an index that a roster chose is not registered anywhere. It is not served if
+    /// one of its names, in any language, is a number, is reserved or doubtful, or is the name of
+    /// an object that is registered or belongs to a provider that stays. So a path keeps its
+    /// meaning, whatever programs publish.
     pub(super) fn claim(&mut self) {
         let taken_names = self.taken_names();
         for place in 0..self.entries.len() {
@@ -194,7 +194,9 @@ impl Members {
         }
     }
 
-    /// The names, in all languages, that an object with an index chosen by a roster cannot have.
+    /// The names, in all languages and as [`spelling`] returns them, of `reserved` and of the
+    /// objects that are registered or belong to a provider that stays. An object with an index
+    /// chosen by a roster cannot have them.
     fn taken_names(&self) -> HashSet<String> {
         let staying = self.entries.iter().filter(|entry| entry.roster.is_none());
         let names = staying.flat_map(|entry| {

@@ -35,7 +35,8 @@ pub(super) struct Hub<S> {
     pub(super) slots: Slots,
     /// Number of the newest collection.
     pub(super) numbers: AtomicU64,
-    /// The number of objects and whole answers that consumers got without a collection.
+    /// The number of objects and whole answers that consumers got by requests that kept data
+    /// answered entirely.
     pub(super) taken: AtomicU64,
     pub(super) generation: AtomicU64,
     pub(super) catalogue: RwLock<Option<Arc<Catalogue>>>,
@@ -194,8 +195,9 @@ impl<S: Source> Hub<S> {
         catalogue
     }
 
-    /// The catalogue that was current at the newest collection; `None` if the source has to be
-    /// asked.
+    /// The catalogue that the main source had when it was last asked for it, such as after the
+    /// newest collection. `None` if that failed, or if the generation has changed since, so that
+    /// the source has to be asked.
     pub(super) fn known_catalogue(&self) -> Option<Arc<Catalogue>> {
         if !self.is_checked.load(Ordering::Acquire) {
             return None;
@@ -220,7 +222,9 @@ impl<S: Source> Hub<S> {
         }
     }
 
-    /// Asks the main source for its catalogue again, to notice a change.
+    /// Asks the main source for its catalogue again, to notice a change. An error only if the
+    /// source is not free before the deadline, or asks its own cache; a failure of the source
+    /// itself is ignored.
     pub(super) fn look(&self, deadline: Option<Instant>) -> Result<(), SourceError> {
         self.main.with(deadline, |source| drop(self.check(source, deadline)))
     }
@@ -246,9 +250,10 @@ impl<S: Source> Hub<S> {
     }
 
     /// Checks that the costly source gives the indexes of costly objects the same names as the main
-    /// source; consumers use that source's catalogue. The two may differ, since each source notices changes
-    /// of providers by itself. Returns the hub's generation and the costly source's own, for which
-    /// they agree.
+    /// source, which gives consumers their catalogue; an error if it does not. The two may differ,
+    /// since each source notices changes of providers by itself. One language that both have is
+    /// compared; an index without a name in the costly source passes. Returns the hub's generation
+    /// and the costly source's own, for which they agree.
     fn agree(&self, source: &mut S, deadline: Option<Instant>) -> Result<(u64, u64), SourceError> {
         let ask = Ask::nothing().until(deadline);
         let own = source.catalogue(&ask)?.generation;
@@ -296,7 +301,7 @@ impl<S: Source> Hub<S> {
         changing(&self.name)
     }
 
-    /// The whole catalogue, if it was read at the present generation.
+    /// The whole catalogue; `None` if it was not read at the present generation.
     pub(super) fn kept_catalogue(&self) -> Option<Arc<Catalogue>> {
         let generation = self.generation.load(Ordering::Acquire);
         let kept = self.catalogue.read().unwrap_or_else(PoisonError::into_inner).clone();
@@ -320,7 +325,8 @@ impl<S: Source> Hub<S> {
         }
     }
 
-    /// Keeps a handle to a reply, so that its memory is used again once no consumer holds it.
+    /// Keeps a handle to a reply, so that its memory is used again once no consumer holds it; does
+    /// nothing if [`REPLIES`] handles are kept already.
     fn keep(&self, reply: Arc<Reply>) {
         let mut replies = self.replies.lock().unwrap_or_else(PoisonError::into_inner);
         if replies.len() < REPLIES {

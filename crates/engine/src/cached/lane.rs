@@ -34,7 +34,7 @@ pub(super) struct Outcome<T> {
     /// Whether the run was made for everything that was wanted. A run that was joined after its
     /// start may bring only a part.
     pub(super) in_full: bool,
-    /// The deadline of the request that led the run.
+    /// The deadline of the request that led the run; `None` if that request had no deadline.
     pub(super) deadline: Option<Instant>,
     /// The run's result.
     pub(super) result: Result<T, SourceError>,
@@ -50,7 +50,7 @@ pub(super) struct Lane<S, W, T> {
 struct State<S, W, T> {
     /// The source; `None` during a run.
     source: Option<S>,
-    /// The thread of the run in progress.
+    /// The thread of the run in progress; `None` between runs.
     leader_thread: Option<ThreadId>,
     running: Option<Running<W>>,
     /// The union of the wishes of all requests that wait for the next run.
@@ -279,8 +279,8 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         result
     }
 
-    /// Waits until a run has ended and returns its outcome. The caller is already counted among the
-    /// waiting.
+    /// Waits until a run has ended and returns its outcome; an error if `deadline` passes before.
+    /// The caller is already counted among the waiting.
     fn wait_for(
         &self,
         mut state: MutexGuard<'_, State<S, W, T>>,
@@ -418,7 +418,7 @@ struct Leading<'a, S, W: Wishes, T: Clone + Default> {
     lane: &'a Lane<S, W, T>,
     source: Option<S>,
     wants: W,
-    /// Whether the source is back.
+    /// Whether the run has ended and given the source back to the lane.
     has_ended: bool,
 }
 

@@ -156,6 +156,7 @@ pub(super) enum Key {
 }
 
 /// The largest number of slots: readers can ask for any index and any name of a foreign machine.
+/// Replies for further keys are not kept.
 const MOST: usize = 65_536;
 
 /// The slots of all keys. A consumer takes the lock once for each key.
@@ -185,9 +186,9 @@ impl Slots {
     }
 
     /// Publishes a reply under what was asked for, objects or a whole answer, and under those
-    /// objects in it that `belongs` accepts. Partial objects are not published. Publishes nothing
-    /// if `holds`, which is called under the lock, returns `false`, since the indexes changed their
-    /// meaning.
+    /// objects in it that `belongs` accepts; an answer to `Foreign` only as a whole. Partial
+    /// objects are not published. Publishes nothing if `holds`, which is called under the lock,
+    /// returns `false`, since the indexes changed their meaning.
     pub(super) fn publish(
         &self,
         reply: &Arc<Reply>,

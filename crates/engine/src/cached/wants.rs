@@ -20,7 +20,8 @@ pub(super) struct Wants {
     request: Ask,
 }
 
-/// What requests want of objects that no request wants as a whole.
+/// What requests want of each object: the parts in `wished` or, if a request wants the whole
+/// object, all of it.
 #[derive(Debug)]
 struct Narrowed<T> {
     wished: Vec<(TitleIndex, T)>,

@@ -74,6 +74,8 @@ impl FramePool {
     }
 
     /// Takes the free frame with the largest buffer out of the pool; `None` if no frame is free.
+    /// Each [`WATCHED_FILLS`] calls, as many frames are dropped as stayed free at all of these
+    /// calls.
     fn free_frame(&mut self) -> Option<Arc<Frame>> {
         let mut free = 0usize;
         let mut largest: Option<(usize, usize)> = None;

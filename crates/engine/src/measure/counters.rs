@@ -47,7 +47,8 @@ struct ProbedCounter {
     /// The instance, if exactly one is wanted; `None` for all instances, and for a sensor without
     /// instances.
     one: Option<BoundInstance>,
-    /// The position of the values, if they are read without blocks.
+    /// The position of the values, if they are read without blocks; `None` if they are read from
+    /// blocks.
     direct: Option<DirectPlace>,
     /// The slots made so far, by instance; a sensor without instances has one slot.
     slots: HashMap<Identity, LabelledSlot>,
@@ -290,7 +291,8 @@ impl<S: Source> CounterProbe<S> {
         Ok(())
     }
 
-    /// Reports the faults of the sample, and with the first one those of the baseline.
+    /// Reports the faults of the sample; the first sample also reports those of the baseline with
+    /// other messages. Faults that do not fit into `anomalies` without allocating are only counted.
     fn report_faults(&mut self, anomalies: &mut Vec<Anomaly>) {
         let new = self.snapshot.faults();
         let is_new = |fault: &&Fault| !new.iter().any(|other| other.message == fault.message);

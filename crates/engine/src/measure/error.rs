@@ -73,8 +73,8 @@ impl MeasureError {
         matches!(self, Self::Source(error) if error.is_transient())
     }
 
-    /// Whether the caller made a mistake: a wrong name, or operations in the wrong order.
-    /// Nothing was changed.
+    /// Whether the caller made a mistake, such as a wrong name, or operations in the wrong order:
+    /// `true` for every kind but `Source`, `NotDelivered` and `Other`. Nothing was changed.
     #[must_use]
     pub fn is_misuse(&self) -> bool {
         !matches!(self, Self::Source(_) | Self::NotDelivered { .. } | Self::Other(_))

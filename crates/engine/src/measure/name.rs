@@ -121,7 +121,7 @@ fn encode(part: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     Ok(())
 }
 
-/// A text that is not a sensor name.
+/// The error of a text that is not a sensor name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadSensorName {
     text: String,

@@ -271,7 +271,8 @@ pub enum Anomaly {
         /// The failure. The text of the message is made only when it is shown.
         error: MeasureError,
     },
-    /// A part of the wanted data could not be collected, such as one object or instance.
+    /// A fault of the collection: a part of the wanted data that could not be collected, such as
+    /// one object or instance, or a warning about data that was kept.
     Partial {
         /// The data source.
         source: Arc<str>,

@@ -181,7 +181,7 @@ impl NamePattern {
         }
     }
 
-    /// Whether the name ends in `#` and digits, or in `#` before a wildcard.
+    /// Whether the name ends in `#` and digits, or in `#` and a wildcard.
     pub(super) fn ends_like_an_order_number(&self) -> bool {
         let last = self.pieces.last().map_or("", String::as_str);
         if self.is_wild() && last.is_empty() {

@@ -167,16 +167,16 @@ impl ValueFormat {
         self
     }
 
-    /// The same format, which multiplies values by 1000 (`PDH_FMT_1000`) in addition to the scale,
-    /// or does not.
+    /// The same format with `PDH_FMT_1000` or without: with `yes`, values are multiplied by 1000 in
+    /// addition to the scale.
     #[must_use]
     pub const fn thousandfold(mut self, yes: bool) -> Self {
         self.thousandfold = yes;
         self
     }
 
-    /// The same format, which caps percentages at 100 before they are scaled, as PDH does without
-    /// `PDH_FMT_NOCAP100`, or does not. A rate or a count is never capped.
+    /// The same format with a cap or without (`PDH_FMT_NOCAP100`): with `yes`, percentages above
+    /// 100 become 100 before they are scaled. A rate or a count is never capped.
     #[must_use]
     pub const fn cap_100(mut self, yes: bool) -> Self {
         self.cap_100 = yes;

@@ -237,8 +237,8 @@ impl<S: Source> Lookup<S> {
         Ok(true)
     }
 
-    /// Makes the source list its costly objects, at the first call only. Returns whether the
-    /// catalogue changed by that.
+    /// Makes the source list its costly objects, unless an earlier call has done so. Returns
+    /// whether the catalogue changed by that.
     fn list_costly(&mut self, until: Option<Instant>) -> Result<bool, SourceError> {
         if self.costly {
             return Ok(false);

@@ -74,7 +74,7 @@ pub(super) fn unknown_counter(
     QueryError::UnknownCounter { object, name: name.to_string(), nearest }
 }
 
-/// Whether a pattern matches any name of an index, or the index as text, which a source without
+/// Whether a pattern matches any name of an index, or is the index as text, which a source without
 /// titles shows as the name. `*` matches an index without a name too.
 pub(super) fn names_match(titles: &TitleSet, pattern: &NamePattern, index: TitleIndex) -> bool {
     titles.names(index).any(|name| pattern.matches(name))

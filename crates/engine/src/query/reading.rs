@@ -104,13 +104,15 @@ pub(super) struct TargetReader<'a> {
     pub(super) error: Option<&'a SourceError>,
     /// The faults of the newest collection of the source.
     pub(super) faults: &'a [Fault],
-    /// Whether the path asks for any counter: a counter that the sample does not define is then
-    /// left out.
+    /// Whether the counter part of the path has a wildcard: a counter that the sample does not
+    /// define is then left out.
     pub(super) any_counter: bool,
 }
 
 impl TargetReader<'_> {
-    /// Adds the readings of a target: one reading, or one for each matching instance.
+    /// Adds the readings of a target: one for each matching instance, for those that are gone since
+    /// the sample before too; otherwise one with the value of an object without instances, or with
+    /// the reason why there is none.
     pub(super) fn read(
         &self,
         pattern: Option<&InstancePattern>,

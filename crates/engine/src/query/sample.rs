@@ -92,7 +92,8 @@ impl ObjectState {
 
     /// Takes the newest sample of the object from a snapshot; the sample that was the newest
     /// becomes the previous one. Returns whether the counters of the object differ from those of
-    /// the last sample that had the object.
+    /// the last sample that had the object; `false` if the snapshot lacks the object, and for the
+    /// first sample that has it.
     pub(crate) fn advance(&mut self, name: TitleIndex, snapshot: &Snapshot) -> bool {
         self.skip();
         let Some(object) = snapshot.object(name) else {
@@ -134,9 +135,9 @@ impl ObjectState {
         Ok((newer.value(older.as_ref())?, newer.weight(older.as_ref())))
     }
 
-    /// The value as [`value`](Self::value) returns it, and the raw value of the sample before;
-    /// `None` for the latter if that sample has none. `place` is the index of the instance in the
-    /// newest sample.
+    /// The value as [`value`](Self::value) returns it, and the raw value of the sample before,
+    /// `None` if there is no such sample or it has no raw value. `place` is the index of the
+    /// instance in the newest sample.
     pub(crate) fn value_and_before(
         &self,
         newer: &SampledCounter,
@@ -280,7 +281,8 @@ impl ObjectSample {
         &self.instances.blocks
     }
 
-    /// The counter block of the instance with the index `place`.
+    /// The counter block of the instance with the index `place`; `None` if there is no such
+    /// instance.
     fn block(&self, place: usize) -> Option<CounterBlock<'_>> {
         let (start, end) = *self.instances.blocks.get(place)?;
         let bytes = self.object()?.as_bytes().get(start as usize..end as usize)?;
@@ -325,8 +327,8 @@ impl ObjectSample {
         self.crowd(identity) == other.crowd(identity)
     }
 
-    /// The number of instances with the same name as the one with this identity; 1 for an instance
-    /// that is identified by a number.
+    /// The number of instances of the sample with the same parent and name as the one with this
+    /// identity; 1 for an instance that is identified by a number.
     fn crowd(&self, identity: &Identity) -> u32 {
         let Identity::Named { parent, name, .. } = identity else { return 1 };
         let has = |order| {
@@ -350,8 +352,9 @@ impl ObjectSample {
         begin
     }
 
-    /// Whether the instance with this identity is the only one of its name; `true` for an instance
-    /// that is identified by a number.
+    /// Whether no other instance of the sample has the name of the instance with this identity,
+    /// which need not be in the sample itself. `true` for an instance that is identified by a
+    /// number, `false` for one that is not the first of its name.
     pub(crate) fn is_alone(&self, identity: &Identity) -> bool {
         let Identity::Named { parent, name, order } = identity else { return true };
         let next = Identity::Named { parent: parent.clone(), name: name.clone(), order: 1 };

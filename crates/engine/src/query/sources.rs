@@ -98,8 +98,8 @@ impl SourceSet {
     }
 
     /// The indexes of the sources that a machine pattern selects: the default source for `None`, or
-    /// else all that match. If none matches, the source of the machine is opened, if the set has an
-    /// opener and the pattern no wildcard.
+    /// else all that match; `.` and `localhost` match the default source. If none matches, the
+    /// source of the machine is opened, if the set has an opener and the pattern no wildcard.
     pub(super) fn select(
         &mut self,
         machine: Option<&NamePattern>,
@@ -219,8 +219,8 @@ impl QuerySource {
         self.wishes.clear();
     }
 
-    /// Adds an object to those that are collected, the wanted instances of it, and the counter if
-    /// it is filled only on request.
+    /// Adds what a path needs: the object, its wanted instances, and the counter, which is also
+    /// asked for by name if it is filled only on request.
     pub(super) fn want(
         &mut self,
         object: TitleIndex,

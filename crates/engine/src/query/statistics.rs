@@ -106,7 +106,9 @@ impl Statistics {
     }
 }
 
-/// The weight of a value in the mean: its denominator.
+/// The weight of a value in the mean: its denominator, which is the growth of the clock or base by
+/// which the formula divides. 1 for a formula without such a divisor, and for a value of one
+/// sample; 0 if the growth of the base is not known.
 #[allow(clippy::cast_precision_loss, reason = "a weight")]
 pub(super) fn weight(
     formula: Formula,

@@ -10,11 +10,14 @@ use perfhive_format::TitleIndex;
 use perfhive_format::winperf::{PROCESS, THREAD};
 use std::sync::Arc;
 
-/// Title index of the object Image. Like the other constants here, it has instances that belong to
-/// instances of Process.
+/// Title index of the object Image. Its instances belong to instances of Process.
 const IMAGE: u32 = 740;
+/// Title index of the object Full Image. Its instances belong to instances of Process.
 const FULL_IMAGE: u32 = 1408;
+/// Title index of the object Process Address Space. It has an instance for each process, with the
+/// process's name.
 const ADDRESS_SPACE: u32 = 786;
+/// Title index of the object Thread Details. Its instances belong to instances of Process.
 const THREAD_DETAILS: u32 = 816;
 
 /// The instances that the paths of a query want of one source, by object.
@@ -72,8 +75,9 @@ impl Wishes {
     }
 }
 
-/// Whether an answer has a wanted process. The object `processes` comes along with the objects
-/// with instances that belong to processes.
+/// Whether an answer has an instance that a wish means, in the object `processes`: Process or
+/// Process V2 for an object with instances that belong to processes, otherwise the wished object
+/// itself.
 fn is_there(answer: &Snapshot, processes: u32, wish: &InstanceWish) -> bool {
     let Some(object) = answer.object(TitleIndex(processes)) else { return false };
     let mut names = object.view().instances().map(|instance| instance.name().to_text());

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
-/// The most bytes of a file that is read.
+/// The most bytes of a file that is read; a larger file is an error.
 const LARGEST: u64 = 4 << 30;
 /// The most probes that an error names.
 const MOST_NAMED: usize = 8;
@@ -25,13 +25,15 @@ pub(super) struct Place {
     pub(super) semaphore: u32,
 }
 
-/// The places of the functions with this name in the symbols of a file.
+/// The places of the functions with this name in the symbols of a file, at least one; an error
+/// where there are none, or where the name stands for one of several functions.
 pub(super) fn functions(path: &Path, symbol: &str) -> io::Result<Vec<Place>> {
     let bytes = read(path)?;
     functions_in(&bytes, symbol).map_err(|why| why.of(path))
 }
 
-/// The places of the USDT probes with this name in a file.
+/// The places of the USDT probes with this name in a file, at least one; an error where there are
+/// none.
 pub(super) fn usdt_probes(path: &Path, provider: &str, name: &str) -> io::Result<Vec<Place>> {
     let bytes = read(path)?;
     usdt_probes_in(&bytes, provider, name).map_err(|why| why.of(path))
@@ -170,7 +172,8 @@ struct Note<'a> {
     name: &'a [u8],
 }
 
-/// The notes of a section, up to the first damaged one.
+/// The notes of a section about USDT probes, up to the first note that is cut off. A damaged note
+/// about a probe is passed over.
 struct Notes<'a> {
     rest: &'a [u8],
     /// Whether addresses have 8 bytes.
@@ -210,7 +213,8 @@ impl<'a> Notes<'a> {
         Some(text)
     }
 
-    /// The next note; `Some(None)` where it is not about a probe, `None` at the end.
+    /// The next note; `Some(None)` where it is not about a probe or its description is damaged,
+    /// `None` at the end or where the note is cut off.
     fn note(&mut self) -> Option<Option<Note<'a>>> {
         let [owner, about, kind] = [self.number4()?, self.number4()?, self.number4()?];
         let owner = self.padded(owner)?;

@@ -55,7 +55,8 @@ pub(super) fn deliver_all(shared: &Shared, deliveries: Vec<Box<dyn Delivery>>) -
 }
 
 impl DeliveryOutcome {
-    /// Delivers one batch to all deliveries.
+    /// Adds the records of one batch that the filter lets through, and the sections that they end,
+    /// to the figures, and delivers them to all deliveries. An empty batch is not delivered.
     fn deliver(&mut self, batch: &RecordBatch<'_>, sections: &mut Sections, binding: &Bound) {
         if batch.is_empty() {
             return;
@@ -103,8 +104,9 @@ impl DeliveryOutcome {
 }
 
 impl Bound {
-    /// Whether the filter lets a record through by the duration of its section, without the calls
-    /// in it. A filter with a duration lets through only the ends of sections that match it.
+    /// Whether the filter lets a record through by the duration of the section that it ends,
+    /// without the calls in it; `true` for a filter without a duration for the record's name. With
+    /// one, only ends of sections pass, and only if their duration is known and matches.
     fn chooses(&self, record: &EventRecord, section: Option<&Section>) -> bool {
         let mut filter = locked(&self.filter);
         let name = &record.event.name;

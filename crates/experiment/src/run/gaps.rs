@@ -8,8 +8,10 @@ use std::sync::Arc;
 /// The parts of the [`gap`](PerfEvent::gap)s of a binding's events.
 #[derive(Default)]
 pub(super) struct Gaps {
-    /// The gap of the event source's last event, and the sum of those of earlier event sources.
+    /// The gap of the event source's last event.
     source: u64,
+    /// The sum of the gaps of the last events of earlier event sources, and 1 for each of these
+    /// that missed events afterwards.
     before: u64,
     /// The number of events that the sources had missed by the last event.
     missed: u64,

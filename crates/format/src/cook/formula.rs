@@ -106,7 +106,8 @@ pub enum Formula {
     /// `100 * T / B1`, where `T` is `(N1 - N0) / ((D1 - D0) / F)`, without F
     /// for the 100 ns clock.
     MultiTimer(Clock),
-    /// `100 * (B1 - T) / B1` with the `T` of the direct timer.
+    /// `100 * (B1 - T) / B1`, where `T` is `(N1 - N0) / ((D1 - D0) / F)`, without F for the 100 ns
+    /// clock.
     MultiTimerInverse(Clock),
     /// `((N1 - N0) / F) / (B1 - B0)`.
     AverageTimer(Clock),
@@ -408,7 +409,9 @@ fn finite(value: f64, formula: Formula, options: CookOptions) -> Result<CookedVa
 }
 
 /// The difference from the older to the newer value of a counter of `size` bytes. A wrap is undone
-/// if `options` say that both samples are of the same instance.
+/// if `options` say that both samples are of the same instance, unless the difference would be half
+/// the counter's range or more. Any other step backwards is an error, and so is a step forward of
+/// 2^63 or more.
 #[inline]
 fn step(older: u64, newer: u64, size: u8, options: CookOptions) -> Result<u64, CookError> {
     if newer >= older {

@@ -554,7 +554,9 @@ impl<'a> CounterBlock<'a> {
         self.data_at(counter.offset(), counter.size())
     }
 
-    /// The `size` bytes at `offset`, counted from the start of the counter block.
+    /// The `size` bytes at `offset`, counted from the start of the counter block; an error if they
+    /// do not lie within the block, behind its length field. For a size of 0 the result is empty,
+    /// whatever the offset.
     pub(crate) fn data_at(self, offset: u32, size: u32) -> Result<&'a [u8], ValueError> {
         if size == 0 {
             // A label has no data, so its offset means nothing.

@@ -6,7 +6,8 @@ use crate::error::WriteError;
 use crate::name::encoding_of;
 use alloc::vec::Vec;
 
-/// Appends a name with its terminator; appends nothing for [`NameRef::None`].
+/// Appends a name with its terminator; appends nothing for [`NameRef::None`]. After an error, part
+/// of the name may have been appended.
 pub(super) fn put_name(
     buffer: &mut Vec<u8>,
     name: NameRef<'_>,

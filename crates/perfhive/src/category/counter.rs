@@ -32,7 +32,9 @@ pub struct PerformanceCounter {
     /// The catalogue's entry of the counter, as of the last time its name was found.
     counter: CatalogueCounter,
     instance: String,
-    /// The sample that the last `next_value` took; `None` before the first.
+    /// The sample against which the next `next_value` calculates; `None` before the first one,
+    /// after [`reset`](Self::reset), and after a call without a sample, unless only the source
+    /// failed.
     last: Option<SampledCounter>,
 }
 
@@ -165,7 +167,8 @@ impl PerformanceCounter {
     }
 
     /// The identity of the instance at the last [`next_value`](Self::next_value); `None` if there
-    /// was no such call, or if it found no instance.
+    /// was no such call, or if it found no instance. A call in which the source failed does not
+    /// count.
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::{Identity, PerformanceCounter};

@@ -195,7 +195,8 @@ impl<'a> InstanceData<'a> {
         Ok(CounterSample::of(sampled.counter_type(), *sampled.raw()?))
     }
 
-    /// The text of a text counter; `None` for any other counter.
+    /// The text of a text counter; `None` for any other counter, and if the instance has no data of
+    /// the counter.
     #[must_use]
     pub fn text(&self) -> Option<String> {
         self.sampled().ok()?.text().map(str::to_string)
@@ -231,9 +232,10 @@ impl<'a> InstanceData<'a> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// # Errors
     /// The reason why there is no value: [`NoValue::Born`] for an instance that the older sample
-    /// lacks, [`NoValue::DifferentTypes`] for a sample of another category or machine.
+    /// lacks, if the counter's type takes two samples; [`NoValue::DifferentTypes`] for a sample of
+    /// another category or machine, or one in which the title index belongs to another category or
+    /// counter.
     pub fn value_since(&self, older: &CategoryData) -> Result<f64, NoValue> {
         let newer = self.sampled()?;
         let machine = |data: &CategoryData| data.directory.catalogue.machine.clone();

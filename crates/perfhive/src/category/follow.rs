@@ -79,12 +79,14 @@ impl TrackedCategory {
         Ok((sample, is_taken))
     }
 
-    /// The title index of the counter now; `None` while that index belongs to another counter.
+    /// The title index of the counter now; `None` while that index belongs to another counter, and
+    /// if the reader is a category.
     pub(super) fn counter_index(&self) -> Option<TitleIndex> {
         self.counter_index.as_ref().and_then(Followed::index)
     }
 
-    /// Whether the category still has the title index under which it was found.
+    /// Whether the category has a title index now; `false` while its last index belongs to another
+    /// category.
     pub(super) fn is_there(&self) -> bool {
         self.object_index.index().is_some()
     }

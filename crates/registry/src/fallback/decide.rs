@@ -10,8 +10,10 @@ use perfhive_format::{LanguageId, TitleIndex};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Process and Thread always come from the same source, since threads refer to processes.
+/// The title index of Process. Process and Thread always come from the same source, since threads
+/// refer to processes.
 const PROCESS: TitleIndex = TitleIndex(230);
+/// The title index of Thread.
 const THREAD: TitleIndex = TitleIndex(232);
 
 /// The timeout of a call in a check or a trial, and of all calls of a broken first source. It is
@@ -85,7 +87,7 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         Ok(())
     }
 
-    /// Whether it is time for a trial.
+    /// Whether it is time for a trial; `false` while no object is taken from the second source.
     pub(super) fn is_due(&self) -> bool {
         let lacks = |decision: &Decision| !decision.objects.is_empty();
         self.decision.as_ref().is_some_and(lacks) && self.whole.is_due((self.clock)())
@@ -152,8 +154,10 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         }
     }
 
-    /// Makes a new decision: the second source is used for the objects that the first source does
-    /// not list or, if `delivered` is given, did not deliver in a check or trial.
+    /// Makes a new decision: the second source is used for the objects that it can fill, that were
+    /// looked for, and that the first source does not list or, if `delivered` is given, did not
+    /// deliver in a check or trial. If that is so of Process or Thread, both are taken from the
+    /// second source.
     fn settle(&mut self, catalogue: &Catalogue, delivered: Option<&[TitleIndex]>) {
         let looked_at = &self.looked_at;
         let lacks = |name: &TitleIndex| {

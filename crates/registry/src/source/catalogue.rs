@@ -12,7 +12,8 @@ use perfhive_format::TitleIndex;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The largest number of objects that are remembered because they were looked for by index.
+/// The largest number of objects that are remembered because they were looked for by index. If
+/// there are more, only those of the newest request are remembered.
 const LOOKED_FOR: usize = 1024;
 
 impl RegistrySource {

@@ -4,9 +4,10 @@ use perfhive_format::{PerfObject, TitleIndex};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// The largest number of objects that are remembered, and of definitions that are remembered of
-/// each. A machine has some hundred objects, with one definition each.
+/// The largest number of objects that are remembered; an object beyond this number makes all others
+/// forgotten. A machine has some hundred objects.
 const OBJECTS: usize = 16 << 10;
+/// The largest number of definitions that are remembered of an object, which usually has one.
 const DEFINITIONS: usize = 16;
 /// The shortest time between two new definitions of an object that count as news, after as many as
 /// possible are remembered. A provider may change the definition with each sample, and catalogue
@@ -14,8 +15,8 @@ const DEFINITIONS: usize = 16;
 /// definition in their own sample.
 const AGAIN: Duration = Duration::from_secs(60);
 
-/// A fingerprint of the counters of an object, which changes when the provider changes the object's
-/// definition.
+/// A fingerprint of the counters of an object: of their number, and of their title indexes in
+/// order. It changes when the provider adds, removes or exchanges counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Definition {
     counters: usize,

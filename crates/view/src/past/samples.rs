@@ -121,7 +121,8 @@ impl Samples {
         }
     }
 
-    /// The number of the column for a value.
+    /// The number of the column for a value. A value without a column gets a new one, and so does a
+    /// value with another name, text, role or process than its column.
     fn column(&mut self, value: &Value) -> u32 {
         let key = key(value);
         let is_same = |column: &Column| {

@@ -45,7 +45,7 @@ pub(super) struct Row {
     pub(super) process: Option<u32>,
     /// The numbers of the first and of the last sample that have the instance.
     pub(super) seen: (u64, u64),
-    /// How many samples have it.
+    /// How many samples have the instance.
     pub(super) samples: u64,
     pub(super) figures: Vec<Figures>,
     crossings: Vec<(usize, usize, Crossing)>,
@@ -344,8 +344,8 @@ pub(super) struct Trend {
 }
 
 impl Trend {
-    /// The mean of the last slice of a curve less that of the first, divided by the hours between them;
-    /// `None` if the curve has values in one slice only.
+    /// The mean of the last slice of a curve less that of the first, divided by the hours between
+    /// them; `None` if fewer than two slices have values, or if no time passed between these.
     pub(super) fn of(curve: &Curve, samples: u64, timeline: &Timeline) -> Option<Self> {
         let [(first, low), (last, high)] = curve.ends(samples)?;
         let time = |sample: u64| timeline.times().get(usize::try_from(sample).ok()?).copied();

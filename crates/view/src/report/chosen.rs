@@ -111,8 +111,8 @@ pub(super) const PROCESSES: &[Name] = &[
     (1424, "IO Data Bytes/sec"),
 ];
 
-/// The older object that has the same figures as the newer object of this name, so that one of them is
-/// listed; `None` if there is no such object.
+/// The older object with the same figures as the newer object of this English name; `None` if there
+/// is no such object. Where a source has both, the usual choice lists only the older one.
 pub(super) fn twin(english: &str) -> Option<&'static str> {
     match english {
         "Processor Information" => Some("Processor"),

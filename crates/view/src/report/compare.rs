@@ -87,8 +87,8 @@ pub struct ProcessChange {
     /// The processor time in percent of one processor, in the first report and in the second: 0
     /// where no process of the name ran, and `None` where the counter has no value.
     pub processor: [Option<f64>; 2],
-    /// The working set in bytes, in the first report and in the second: 0 and `None` as in
-    /// `processor`.
+    /// The working set in bytes, in the first report and in the second: 0 where no process of the
+    /// name ran, and `None` where the counter has no value.
     pub working_set: [Option<f64>; 2],
 }
 
@@ -129,7 +129,8 @@ struct Place {
     object: TitleIndex,
 }
 
-/// The counters of a report, each with its English names and its paths.
+/// The counters of a report, each with its English names and its paths. Counters of elapsed time
+/// are left out.
 fn counters(report: &Report) -> Vec<(Key<'_>, (Place, &CounterReport))> {
     let mut all = Vec::new();
     for object in &report.objects {
@@ -155,7 +156,8 @@ fn counters(report: &Report) -> Vec<(Key<'_>, (Place, &CounterReport))> {
 /// The processor time and working set of the processes of each name.
 struct Totals<'a> {
     by_name: HashMap<&'a str, [Option<f64>; 2]>,
-    /// What a name without processes has: 0, or nothing of a counter that the report does not have.
+    /// The values of a name without processes: 0, or `None` for a counter of which no process of
+    /// the report has a value.
     of_none: [Option<f64>; 2],
 }
 

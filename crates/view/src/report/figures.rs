@@ -245,8 +245,9 @@ impl Curve {
         self
     }
 
-    /// The means of the first and of the last slice that have values, each behind the number of the slice's first
-    /// sample; `None` if there is one such slice only. A slice is a thirtieth of `samples`, as PAL divides a log.
+    /// The means of the first and of the last slice that have values, each behind the number of the
+    /// slice's first sample; `None` if fewer than two slices have values. A slice is a thirtieth of
+    /// `samples`, as PAL divides a log.
     pub(super) fn ends(&self, samples: u64) -> Option<[(u64, f64); 2]> {
         let slice = samples.div_ceil(30).max(1);
         let of = |part: &CurvePart| part.number * self.width / slice;

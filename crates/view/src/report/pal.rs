@@ -282,8 +282,8 @@ impl Recording<'_> {
         counters.find(&self.catalogue.objects, self.titles)
     }
 
-    /// How many instances the first sample has of the objects with these counters. An object
-    /// without instances counts 1.
+    /// How many instances of these counters the first sample has: each counter counts 1 for each of
+    /// its object's instances that `counters` accepts, and 1 for an object without instances.
     fn count(&self, counters: &CounterSet) -> u64 {
         let found = self.find(counters);
         let of = |(object, _): &(TitleIndex, TitleIndex)| {

@@ -23,27 +23,28 @@ pub struct ProcessReport {
     pub id: Option<u32>,
     /// The times of the first and of the last sample that have the process.
     pub seen: (FileTime, FileTime),
-    /// Whether the process is in all samples that have any.
+    /// Whether the process is in every sample from the first one with any process on.
     pub was_there_always: bool,
     /// The process's time on processors over the whole recording, in percent of one processor: a
-    /// process that ran half of the time counts half.
+    /// process that ran half of the time counts half. `None` without values.
     pub share: Option<f64>,
-    /// The process's time on processors while it ran, in percent of one processor.
+    /// The process's time on processors while it ran, in percent of one processor; `None` without
+    /// values.
     pub processor: Option<Summary>,
     /// The course of the processor time.
     pub curve: Curve,
-    /// The working set in bytes.
+    /// The working set in bytes; `None` without values.
     pub working_set: Option<Summary>,
-    /// The private memory in bytes.
+    /// The private memory in bytes; `None` without values.
     pub private_bytes: Option<Summary>,
     /// The growth of the private bytes per hour; `None` where the process was seen for less than
-    /// five minutes.
+    /// five minutes, and without values.
     pub growth: Option<f64>,
-    /// The number of the process's threads.
+    /// The number of the process's threads; `None` without values.
     pub threads: Option<Summary>,
-    /// The number of the process's handles.
+    /// The number of the process's handles; `None` without values.
     pub handles: Option<Summary>,
-    /// The bytes that the process read and wrote per second.
+    /// The bytes that the process read and wrote per second; `None` without values.
     pub io: Option<Summary>,
 }
 
@@ -52,9 +53,9 @@ pub struct ProcessReport {
 pub struct StartsAndEnds {
     /// The name.
     pub name: String,
-    /// How many were not in the first sample.
+    /// How many processes of the name were not in the first sample that has any process.
     pub started: u64,
-    /// How many were not in the last sample.
+    /// How many processes of the name were not in the last sample.
     pub ended: u64,
 }
 
@@ -77,9 +78,9 @@ pub struct Restart {
 pub struct NameTotal {
     /// The name.
     pub name: String,
-    /// Processor time in percent of one processor.
+    /// The processor time of the processes in percent of one processor; `None` without values.
     pub processor: Option<f64>,
-    /// Working set in bytes.
+    /// The working sets of the processes in bytes; `None` without values.
     pub working_set: Option<f64>,
 }
 
@@ -190,8 +191,9 @@ fn plain_name<'a>(row: &Row, name: &'a str) -> &'a str {
     }
 }
 
-/// The mean over the samples with a value, converted to a mean over all samples. A rate has no
-/// value in the first sample.
+/// The mean over the samples with a value, converted to a mean over all samples. `counter` is the
+/// counter's index in [`PROCESSES`](super::chosen::PROCESSES); the first one, processor time, is a
+/// rate and has no value in the first sample.
 fn over_all(summary: &Summary, counter: usize, samples: u64) -> f64 {
     let all = samples.saturating_sub(u64::from(counter == 0)).max(summary.count).max(1);
     summary.mean * summary.count as f64 / all as f64

@@ -29,17 +29,17 @@ impl ThresholdLevel {
 /// How a value is compared with a limit. The value crosses the limit if the comparison holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
-    /// The value is greater.
+    /// The value is greater than the limit.
     Greater,
-    /// The value is greater or equal.
+    /// The value is greater than the limit or equal to it.
     AtLeast,
-    /// The value is less.
+    /// The value is less than the limit.
     Less,
-    /// The value is less or equal.
+    /// The value is less than the limit or equal to it.
     AtMost,
-    /// The value is equal.
+    /// The value is equal to the limit.
     Equal,
-    /// The value is not equal.
+    /// The value is not equal to the limit.
     Other,
 }
 

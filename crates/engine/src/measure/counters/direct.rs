@@ -27,10 +27,13 @@ pub(super) struct DirectInstance {
     read: Option<Result<Duration, NoValue>>,
     /// The result of the newest decoded reading.
     decoded: Result<(), NoValue>,
-    /// The values of the last reading, those of the newest decoded reading, and those of the last
-    /// earlier one that had values.
+    /// The values of the last reading, until it is decoded; `None` for a counter without a value.
     fresh: Vec<Option<RawSample>>,
+    /// The values of the newest decoded reading, `None` for a counter without a value; without
+    /// meaning if `decoded` is an error.
     current: Vec<Option<RawSample>>,
+    /// The values of the last decoded reading before the newest that had values; `None` before the
+    /// second.
     previous: Option<Vec<Option<RawSample>>>,
     /// The greatest inexactness of the times of the newest reading and of the previous one.
     inexact: [Duration; 2],
@@ -144,7 +147,8 @@ struct Read {
 type ObjectReaders = (Vec<DirectInstance>, Vec<(usize, DirectPlace)>);
 
 impl ProbedCounter {
-    /// The reading of a sensor with an instance that is read without blocks.
+    /// The reading of a sensor with an instance that is read without blocks; `None` for any other
+    /// sensor.
     pub(super) fn read_direct(&self, instances: &[DirectInstance]) -> Option<SensorReading> {
         let place = self.direct?;
         let slot = Arc::clone(&self.one.as_ref()?.slot);
@@ -175,7 +179,8 @@ impl<S: Source> CounterProbe<S> {
     }
 
     /// The readers of all measured instances of an object, and the position of its sensors' values,
-    /// by the index of the sensor. `None` if any of these instances has to be read from a block.
+    /// by the index of the sensor. `None` if any of these instances has to be read from a block, or
+    /// if a sensor measures all instances.
     fn readers_of(&mut self, object: usize) -> Option<ObjectReaders> {
         let probed = self.objects.get(object).filter(|probed| !probed.all)?;
         let index = probed.index.index()?;
@@ -215,7 +220,7 @@ impl<S: Source> CounterProbe<S> {
         self.direct.iter().any(|direct| direct.object == object)
     }
 
-    /// Whether any object comes from blocks.
+    /// Whether any object comes from blocks; `true` also for a probe without objects.
     pub(super) fn collects(&self) -> bool {
         self.direct.is_empty() || (0..self.objects.len()).any(|object| !self.is_direct(object))
     }

@@ -6,8 +6,8 @@ use crate::query::sample::ObjectSample;
 use crate::suggest::fold;
 use std::collections::HashMap;
 
-/// The names of the instances of a sample, in their order: the process or thread ID, or else the
-/// label.
+/// The names of a sample's instances in sensor names, in the sample's order: the process or thread
+/// ID, `_Total` for the sum over all others, otherwise the label as in a path.
 pub(super) fn instance_names(sample: &ObjectSample) -> Vec<String> {
     (0..sample.labels().len()).map(|place| instance_name(sample, place)).collect()
 }

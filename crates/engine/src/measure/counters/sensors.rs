@@ -145,7 +145,8 @@ impl SensorList {
     }
 }
 
-/// The largest number of groups that are remembered because they were looked for.
+/// The largest number of groups that are remembered because they were looked for. A group beyond
+/// this number makes the source forget all others.
 const GROUPS: usize = 1024;
 
 impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
@@ -302,7 +303,8 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         list.name_of(sensor).ok_or_else(|| unknown_sensor(&source, &list, sensor))
     }
 
-    /// A selection of all counters and all instances of the objects with this cost.
+    /// A selection of all counters and all instances of the objects with this cost; for `Costly`,
+    /// also of the objects with unknown cost.
     fn whole(&mut self, cost: Cost) -> Result<Vec<SelectedSensor>, MeasureError> {
         if cost == Cost::Costly {
             self.list_costly()?;

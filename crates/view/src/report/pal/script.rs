@@ -31,7 +31,7 @@ pub(super) trait World {
     fn text(&mut self, name: &str) -> Result<String, String>;
 }
 
-/// The most levels of nested blocks and parentheses.
+/// The most levels of nested blocks and parentheses; a script with more is not run.
 const DEEPEST: usize = 32;
 
 /// Runs a script. Returns its calls in their order, or the reason why it cannot be run.
@@ -225,7 +225,8 @@ impl Script<'_> {
         self.skip('}')
     }
 
-    /// Takes the text at this place; `None` if no text begins here.
+    /// Takes the text at this place; `None` if no text begins here. Unless `does` is true, a
+    /// variable's text is not looked up, and is empty.
     fn text(&mut self, does: bool) -> Result<Option<String>, String> {
         let start = self.at;
         if self.peek() == Some(&Kind::Cast("string".to_string())) {

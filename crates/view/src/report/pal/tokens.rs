@@ -106,8 +106,8 @@ fn token(text: &str) -> Result<(Kind, usize), String> {
     }
 }
 
-/// The number at the beginning of a text, multiplied by its suffix, and its length in bytes; `None` for
-/// an unknown suffix.
+/// The number at the beginning of a text, multiplied by its suffix, and its length in bytes with
+/// the suffix; `None` for digits that are no number, and for an unknown suffix.
 fn number(text: &str) -> Option<(Kind, usize)> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let value: f64 = text.get(..digits)?.parse().ok()?;
