@@ -60,7 +60,7 @@ impl Java {
         let what: &[&str] = match release {
             true => &["--release", "-p", "perfhive-jni"],
             // As the tests build them: for the one crate cargo would choose other features of what it depends on.
-            false => &["--workspace", "--lib"],
+            false => &["--workspace", "--lib", "--exclude", "perfhive-testkit"],
         };
         let mut cargo = command::cargo(&["build", "--locked", "--features", "perfhive-jni/bpf"]);
         command::run(cargo.args(what))?;
