@@ -45,7 +45,6 @@ pub(super) const STAGES: &[Stage] = &[
     quick("tidy", "the rules of the house", tidy),
     quick("clippy", "no lint warns", clippy),
     quick("docs", "the documentation builds without warnings", docs),
-    beside("loom", "models of threads, in every interleaving", loom),
     beside("wine", "the Windows side, built for it and run under Wine", wine),
     beside("package", "the crates can be published, and the library alone is small", package),
     beside("fuzz", "each fuzz target for a short time", fuzz),
@@ -63,6 +62,7 @@ pub(super) const STAGES: &[Stage] = &[
     whole("deny", "licences, sources and advisories of dependencies", deny),
     whole("miri", "tests of the format, and of what threads share without locks, under Miri", miri),
     whole("big-endian", "values and golden blocks as a big-endian machine reads them", big_endian),
+    whole("loom", "models of threads, in every interleaving", loom),
 ];
 
 /// A big-endian target that Miri can interpret without its linker or C library.
