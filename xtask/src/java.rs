@@ -58,10 +58,13 @@ impl Java {
         tools::system(tools::JAVA)?;
         let profile = if release { "release" } else { "debug" };
         // Where there is no clang, the library is built without its reader through BPF.
-        let mut cargo =
-            command::cargo(&["build", "--locked", "-p", "perfhive-jni", "--features", "bpf"]);
-        cargo.args(release.then_some("--release"));
-        command::run(&mut cargo)?;
+        let what: &[&str] = match release {
+            true => &["--release", "-p", "perfhive-jni"],
+            // As the tests build them: for the one crate cargo would choose other features of what it depends on.
+            false => &["--workspace", "--lib", "--exclude", "perfhive-testkit"],
+        };
+        let mut cargo = command::cargo(&["build", "--locked", "--features", "perfhive-jni/bpf"]);
+        command::run(cargo.args(what))?;
         let target = workspace::target_directory()?;
         let file =
             format!("{}perfhive_jni{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);

@@ -29,6 +29,10 @@ pub(crate) fn cargo(args: &[&str]) -> Command {
     let mut cargo = command::cargo(args);
     // Wine reads a whole library each time it loads it, and debug information would be half of each.
     cargo.env("CARGO_PROFILE_DEV_DEBUG", "false").args(["--locked", "--target", TARGET]);
+    // Under Wine, property tests try few cases: optimising what makes these up takes longer than it saves.
+    for package in ["proptest", "perfhive-testkit", "zstd-sys"] {
+        cargo.args(["--config", &format!("profile.dev.package.{package}.opt-level=0")]);
+    }
     cargo
 }
 

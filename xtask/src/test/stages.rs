@@ -45,13 +45,15 @@ pub(super) const STAGES: &[Stage] = &[
     quick("tidy", "the rules of the house", tidy),
     quick("clippy", "no lint warns", clippy),
     quick("docs", "the documentation builds without warnings", docs),
-    beside("loom", "models of threads, in every interleaving", loom),
     beside("wine", "the Windows side, built for it and run under Wine", wine),
     beside("package", "the crates can be published, and the library alone is small", package),
     beside("fuzz", "each fuzz target for a short time", fuzz),
     quick("test", "unit, integration and property tests", test),
-    whole("bpf", "those of Linux with the BPF reader of processes", bpf),
-    whole("parquet", "the command writes Parquet that others read", parquet),
+    whole(
+        "features",
+        "tests of the BPF reader of processes and of Parquet, which are off by default",
+        features,
+    ),
     quick("doctest", "the examples of the documentation run", doctest),
     whole("java", "the Java side against the native library, checked by the JVM", java),
     whole("release", "the command builds with optimisation", release),
@@ -60,6 +62,7 @@ pub(super) const STAGES: &[Stage] = &[
     whole("deny", "licences, sources and advisories of dependencies", deny),
     whole("miri", "tests of the format, and of what threads share without locks, under Miri", miri),
     whole("big-endian", "values and golden blocks as a big-endian machine reads them", big_endian),
+    whole("loom", "models of threads, in every interleaving", loom),
 ];
 
 /// A big-endian target that Miri can interpret without its linker or C library.
@@ -87,19 +90,19 @@ fn tidy() -> Result {
     Ok(None)
 }
 
+/// The features of the command that are off by default because they take long to build, or clang.
+pub(crate) const FEATURES: [&str; 2] = match cfg!(target_os = "linux") {
+    true => ["--features", "perfhive-cli/bpf,perfhive-cli/parquet"],
+    false => ["--features", "perfhive-cli/parquet"],
+};
+
 /// Runs clippy with all features of the command at once. Code that exists only without them is checked by the
 /// stage `package`.
 fn clippy() -> Result {
     tools::component("clippy", "clippy")?;
-    let features: &[&str] = match cfg!(target_os = "linux") {
-        true => &["--features", "perfhive-cli/bpf,perfhive-cli/parquet"],
-        false => &[],
-    };
-    if cfg!(target_os = "linux") {
-        tools::system(tools::BPF)?;
-    }
+    tools::system(tools::BPF)?;
     let mut cargo = command::cargo(&["clippy", "--workspace", "--all-targets", "--locked"]);
-    command::run(cargo.args(features).args(["--", "-D", "warnings"]))?;
+    command::run(cargo.args(FEATURES).args(["--", "-D", "warnings"]))?;
     Ok(None)
 }
 
@@ -136,31 +139,25 @@ fn tests() -> std::process::Command {
     cargo
 }
 
-/// Tests the feature `bpf`, which is off by default because it takes clang to build. The command has no
-/// code of its own for it. Where the kernel or the account does not allow BPF, the tests say so.
-fn bpf() -> Result {
-    if !cfg!(target_os = "linux") {
-        return Ok(Some("Linux only".to_owned()));
-    }
+/// Tests what the features change. Where the kernel or the account does not allow BPF, the tests say so; other
+/// programs read the Parquet files. All of the workspace is built, as by the stage `test`: for some of its crates
+/// cargo would choose other features of their dependencies, and build nearly everything anew.
+fn features() -> Result {
     tools::system(tools::BPF)?;
     tools::system(&[tools::STRACE])?;
-    let features = ["--features", "perfhive-linux/bpf,perfhive/bpf", "--locked"];
-    let mut cargo = tests();
-    command::run(cargo.args(["-p", "perfhive-linux", "-p", "perfhive"]).args(features))?;
-    Ok(None)
-}
-
-/// Tests the feature `parquet`, which is off by default because it takes a minute more to build. Other
-/// programs read the files that it writes.
-fn parquet() -> Result {
     let python = tools::python(&["dissect.etl", "duckdb", "pyarrow", "pytz"])?;
-    let features = ["-p", "perfhive-cli", "--features", "parquet", "--locked"];
-    let mut test = command::cargo(&["test"]);
-    test.args(features).args(["--bin", "perfhive", "--test", "cli", "parquet::", "--", "blg::"]);
+    let mut test = tests();
+    test.args(["--workspace", "--locked"]).args(FEATURES);
+    // Without nextest all tests run.
+    test.args(tools::has_nextest().then_some(["-E", CHANGED_BY_FEATURES]).into_iter().flatten());
     test.env("PERFHIVE_PARQUET_PYTHON", &python).env("PERFHIVE_TRACE_PYTHON", &python);
     command::run(&mut test)?;
     Ok(workspace::real_data().is_none().then(|| "without real data".to_owned()))
 }
+
+/// The tests of what [`FEATURES`] change, and those of traces with the program that the Parquet tests install.
+const CHANGED_BY_FEATURES: &str = "package(perfhive-linux) + package(perfhive) \
+     + package(perfhive-cli) & (test(parquet::) + test(blg::))";
 
 /// Runs the doctests, a stage of their own because nextest runs none.
 fn doctest() -> Result {
@@ -317,13 +314,12 @@ fn fetch_failure(errors: &str) -> &str {
 fn miri() -> Result {
     run_miri(&["-p", "perfhive-format", "--lib", "--tests"])?;
     // The functions that a library calls from outside: their pointers, and their failures.
-    for tests in [
+    let contract = [
         "null_pointers_are_refused",
         "panics_and_errors_of_a_provider_are_reported",
         "host_passes_indexes_and_receives_reports",
-    ] {
-        run_miri(&["-p", "perfhive-contract", "--lib", tests])?;
-    }
+    ];
+    run_miri(&[&["-p", "perfhive-contract", "--lib", "--"], &contract[..]].concat())?;
     if !cfg!(target_os = "linux") {
         return Ok(Some("Linux only: perfhive-shm".to_owned()));
     }
@@ -340,11 +336,9 @@ fn big_endian() -> Result {
 
 fn run_miri(what: &[&str]) -> Result {
     tools::nightly_components(&["miri", "rust-src"])?;
-    // nextest gives each test a time limit, and uses all cores.
-    let how: &[&str] =
-        if tools::has_nextest() { &["miri", "nextest", "run"] } else { &["miri", "test"] };
-    let mut cargo = command::nightly_cargo(how);
-    cargo.arg("--locked").args(what);
+    // Not nextest, which starts Miri for each test: a start takes longer than most tests.
+    let mut cargo = command::nightly_cargo(&["miri", "test", "--no-fail-fast", "--locked"]);
+    cargo.args(what);
     // Tests read golden files and real data from disk.
     cargo.env("MIRIFLAGS", "-Zmiri-disable-isolation");
     // Miri is some hundred times slower than the machine, so that tests with many inputs try a few of them.

@@ -15,12 +15,11 @@ pub(super) fn wine() -> Result {
         return Ok(Some("Linux only: on Windows the tests run without Wine".to_owned()));
     }
     wine::install()?;
-    // All of the workspace, and the tests of what is for Windows.
-    command::run(cargo(&["clippy"]).args(["--workspace", "--", "-D", "warnings"]))?;
-    let windows = ["perfhive-registry", "perfhive-windows", "perfhive-shm", "perfhive-libraries"];
-    let windows = windows.iter().flat_map(|name| ["-p", name]).collect::<Vec<_>>();
-    let all = ["--all-targets", "--", "-D", "warnings"];
-    command::run(cargo(&["clippy"]).args(windows).args(all))?;
+    // One command for all, since another choice of crates has other features of what they depend on, and builds it
+    // anew. The other benchmarks are for Linux.
+    let all = ["--workspace", "--lib", "--bins", "--tests", "--examples"];
+    let benches = ["--bench", "extension", "--bench", "registry", "--", "-D", "warnings"];
+    command::run(cargo(&["clippy"]).args(all).args(benches))?;
     // Built before Wine starts, which is up for the tests only. The same crates
     // each time, lest what they share be built anew for each choice.
     let examples = ["--example", "print_shop", "--example", "zoo", "--example", "publish"];
