@@ -214,7 +214,7 @@ impl EventFilter {
     }
 
     /// The same filter, limited to the events of one kind; events of other kinds are all recorded.
-    /// The default filter stays as it is.
+    /// The default filter, which has no terms, is returned unchanged.
     #[must_use]
     pub fn of_kind(mut self, kind: EventKind) -> Self {
         for rule in &mut self.rules {

@@ -93,7 +93,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// The numbers of processes and of threads that have slots.
+/// The numbers of slots for processes and for threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Room {
     pub(crate) processes: u32,

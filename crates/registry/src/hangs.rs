@@ -14,8 +14,9 @@ const PROBE: Duration = Duration::from_secs(2);
 /// makes the others forgotten. Each of these queries cost a timeout.
 const QUERIES: usize = 64;
 
-/// The queries and objects with calls that timed out. They are not asked for again before all calls
-/// have returned and a pause is over, since the next call would hang too.
+/// The queries and objects with calls that timed out. They are left out, since the next call would
+/// hang too, until every call of the registry that timed out has returned and a pause is over, or
+/// until the registration of a failing provider changes.
 #[derive(Debug)]
 pub(crate) struct Hangs {
     queries: Vec<ObjectQuery>,

@@ -1,5 +1,6 @@
-//! The actions of the interface, each with its key, its name as a command, and a description. The keys, the
-//! list of keys, the commands and their completion come from this table.
+//! The actions of the interface, each with its key, a description and, for most, its name as a command. The
+//! keys, the list of keys and the commands without an argument come from this table; `commands.rs` has the
+//! commands with an argument.
 
 use ratatui_crossterm::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 

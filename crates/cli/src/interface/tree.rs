@@ -112,7 +112,8 @@ pub(crate) enum Choice {
 const MOST_FOUND: usize = 500;
 
 impl TreeObject {
-    /// The name as the list shows it, with the source if there are several.
+    /// The name as the list shows it: behind the source's label (`\\label\name`) if the object is of one
+    /// of several sources.
     pub(crate) fn shown(&self) -> String {
         match &self.source {
             Some((_, source)) => format!(r"\\{source}\{}", self.name),

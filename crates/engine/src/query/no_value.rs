@@ -30,7 +30,7 @@ pub enum NoValue {
     CounterMissing,
     /// The data block has no value of the counter for this instance; the error says why.
     Data(ValueError),
-    /// The formula of the counter type has no result; the error says why.
+    /// No value can be calculated from the raw data; the error says why.
     Cook(CookError),
     /// The value does not fit the requested format.
     Format(NoFormat),

@@ -1,12 +1,14 @@
 //! Registering and unregistering a provider.
 //!
-//! **Allotting** follows Windows' documentation and practice: names get the even numbers behind
-//! Last Counter, help texts the odd numbers after these, and Last Counter and Last Help rise.
+//! **Allotting** follows Windows' documentation and practice: names get even numbers, help texts the
+//! odd numbers after these, all above the highest index that was ever allotted. Last Counter and
+//! Last Help rise.
 //! **Unregistering** lowers Last Counter and Last Help if the provider was the last, as `unlodctr`
 //! does. Unregistering never moves other providers, because running programs know their indexes.
 //!
-//! Removed indexes are not allotted again as long as there are unused ones: a running reader that
-//! still knows the old provider would take values of the new provider for values of the old one.
+//! Indexes of removed providers behind Last Counter and Last Help are allotted again only when no
+//! higher ones are left: a running reader that still knows the old provider would take values of
+//! the new provider for values of the old one.
 
 use super::{Hive, MAX_HIVE, MAX_SERVICES, MAX_TEXT, OWN_INDEXES, Service, Titles, bad_name, span};
 use perfhive_contract::{

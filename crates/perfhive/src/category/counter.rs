@@ -14,8 +14,9 @@ use std::fmt;
 /// One counter of one instance (.NET: `PerformanceCounter`, for reading).
 ///
 /// The counter selects its instance by name at each sample, and remembers the identity of that
-/// instance. If another process has taken the name since the last sample, there is no value this
-/// time: no value is calculated from samples of two processes. The next sample has a value again.
+/// instance. If another process has taken the name since the last sample, a counter that takes two
+/// samples has no value this time: no value is calculated from samples of two processes. The next
+/// sample has a value again.
 ///
 /// ```ignore-windows,ignore-macos
 /// use perfhive::{NoValue, PerformanceCounter};

@@ -426,8 +426,8 @@ pub(super) fn is_mine(file: &File) -> bool {
     rustix::fs::fstat(file).is_ok_and(|stat| stat.st_uid == rustix::process::geteuid().as_raw())
 }
 
-/// Takes the lock that the writer of a file holds, if no process holds it. Closing the file
-/// releases the lock. Returns whether the lock was free.
+/// Takes the lock of a file's writer, unless the writer holds it; several other processes may hold
+/// it at the same time. Closing the file releases it. Returns whether it was taken.
 pub(super) fn lock_if_free(file: &File) -> bool {
     rustix::fs::flock(file, FlockOperation::NonBlockingLockShared).is_ok()
 }

@@ -339,8 +339,8 @@ pub(super) fn is_mine(file: &File) -> bool {
     User::of_file(file).is_ok_and(|user| user.is_here())
 }
 
-/// Takes the lock that the writer of a file holds, if no process holds it. Closing the file
-/// releases the lock. Returns whether the lock was free.
+/// Takes the lock of a file's writer, unless the writer holds it; several other processes may hold
+/// it at the same time. Closing the file releases it. Returns whether it was taken.
 pub(super) fn lock_if_free(file: &File) -> bool {
     lock(file, false, false).is_ok()
 }

@@ -21,7 +21,8 @@ use windows_sys::Win32::System::Diagnostics::Debug::{
 };
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, TerminateProcess};
 
-/// The environment variable that names the two pipes.
+/// The environment variable with the handles of the two pipes, as numbers: that of requests, a
+/// comma, that of answers.
 pub(crate) const PIPES: &str = "PERFHIVE_HOST_PIPES";
 
 /// Runs the host until its reader has ended. A program that is its own host calls this function

@@ -20,8 +20,8 @@ pub(super) struct Call {
 
 /// Where a script gets the values that it does not compute itself.
 pub(super) trait World {
-    /// The number of instances of a collection, by its variable in lower case; `None` where there is no
-    /// such collection.
+    /// The number of instances of the collection with this variable (its name in lower case); `None`
+    /// if there is no such collection, or its counters cannot be found.
     fn count(&mut self, collection: &str) -> Option<f64>;
 
     /// The value of a variable that the script does not set, or why there is none.

@@ -55,6 +55,8 @@ final class Listening implements Runnable {
     }
 
     ListenerCounts counts() {
+        // Read first: where it is true, the counts are the last ones.
+        boolean isDone = this.isDone;
         return new ListenerCounts(delivered, lost(), failure, isDone);
     }
 
