@@ -166,8 +166,8 @@ pub(crate) fn refused(providers: &[ProviderStatus]) -> Vec<String> {
     said
 }
 
-/// A failure to open the source, behind the syntax errors of the paths, which are
-/// errors with any source.
+/// Joins a failure to open the source with the syntax errors of the paths, which are errors with any
+/// source ([`Failure::behind`]).
 pub(crate) fn with_syntax(failure: Failure, paths: &[String]) -> Failure {
     let errors = paths.iter().filter_map(|path| Some((path.parse::<CounterPath>().err()?, path)));
     failure.behind(errors.map(|(error, path)| explain_syntax(error.into(), path)).collect())

@@ -185,8 +185,8 @@ fn of_path(path: &str, own: &str, global: &Global) -> Result<Vec<SensorName>, Fa
     Ok(names)
 }
 
-/// A failure to open the source, behind the syntax errors of the names, which are
-/// errors with any source.
+/// Joins a failure to open the source with the syntax errors of the names, which are errors with any
+/// source ([`Failure::behind`]).
 pub(crate) fn with_syntax(failure: Failure, texts: &[String]) -> Failure {
     let error = |text: &String| match typed(text, "source") {
         Some(path) => {

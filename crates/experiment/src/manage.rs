@@ -470,6 +470,7 @@ impl ManagedExperiment {
     /// Connects to the socket of the experiment of a process. `patience` is the time for each whole
     /// answer. An experiment that answers `fetch` sends a line each second at least.
     ///
+    /// # Errors
     /// Where no process listens at the path, or the listener is another process, or belongs to
     /// another user than this one or root.
     pub fn connect(path: &Path, process: u32, patience: Duration) -> io::Result<Self> {
@@ -515,13 +516,15 @@ impl ManagedExperiment {
     /// Asks for the records from now on, which [`next_line`](Self::next_line) then returns.
     ///
     /// # Errors
-    /// Where the request cannot be written.
+    /// Where the request cannot be written. A connection that the other side has closed is no error
+    /// here; `next_line` then tells it.
     pub fn fetch(&mut self) -> io::Result<()> {
         self.request(&json!({"do": "fetch"}))
     }
 
     /// The next line of records, without the lines `alive`; `None` at the end.
     ///
+    /// # Errors
     /// Where no line comes in time, a line is not JSON, or the experiment answers an error.
     pub fn next_line(&mut self) -> io::Result<Option<Value>> {
         loop {

@@ -199,8 +199,8 @@ impl Model {
         self.sources.iter().filter_map(of).min_by_key(|known| known.0.abs_diff(time.0))
     }
 
-    /// The place of the sample at the shown time in the past of a source; `None` if the source has no sample of that
-    /// time.
+    /// The place, in the past of a source, of the sample nearest to the shown time. `None` without samples, and with
+    /// several sources also if none is [near](Seen::place_near).
     pub(crate) fn place_in(&self, past: &Past) -> Option<usize> {
         match self.time().or(self.newest())? {
             time if self.has_several() => Seen::place_near(past, time),
@@ -208,7 +208,7 @@ impl Model {
         }
     }
 
-    /// The sample of a source that tables show; `None` if the source has no sample of the shown time.
+    /// The sample of a source that tables show; `None` if the source has no sample near the shown time.
     pub(crate) fn shown(&self, source: usize) -> Option<&Sample> {
         let seen = self.source(source)?;
         if self.has_several() && self.place_in(&seen.past).is_none() {

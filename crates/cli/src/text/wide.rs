@@ -13,7 +13,8 @@ use perfhive_view::{Detail, Field, Row, RowValue};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// A writer of a line for each sample. The columns are counters that the first sample has.
+/// A writer of a line for each sample. The columns are chosen at the first sample: the counters that
+/// it has, and the paths that cannot be read yet.
 pub(crate) struct Wide {
     columns: Vec<Column>,
     places: HashMap<Key, usize>,

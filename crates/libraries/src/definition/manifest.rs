@@ -434,7 +434,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A counter type by its name in winperf.h, in any case of letters. `None` for any other name.
+/// A counter type by its name in winperf.h or by one of its aliases, in any case of letters. `None`
+/// for any other name.
 fn counter_type(name: &str) -> Option<CounterType> {
     let is = |other: &str| other.eq_ignore_ascii_case(name);
     let known = CounterType::named().iter();

@@ -31,8 +31,9 @@ pub(crate) fn system_folder() -> Option<PathBuf> {
     Some(Path::new(&data).join("perfhive").join("counters"))
 }
 
-/// The folder that changes when a user's folder appears or vanishes. It is checked before samples,
-/// which must not allocate.
+/// A folder of which a change makes the reader list the folders of users again: this user's
+/// `%LOCALAPPDATA%`, since those of other users are closed. It is checked at collections, which must
+/// not allocate.
 pub(crate) fn users_root() -> Option<&'static Path> {
     static ROOT: OnceLock<Option<PathBuf>> = OnceLock::new();
     ROOT.get_or_init(local_data).as_deref()
