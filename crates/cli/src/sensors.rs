@@ -164,7 +164,9 @@ fn of_path(path: &str, own: &str, global: &Global) -> Result<Vec<SensorName>, Fa
     let mut names: Vec<SensorName> = Vec::new();
     for reading in query.readings().iter().filter(|reading| Some(reading.path) != all) {
         if matches!(reading.value, Err(NoValue::NoSuchInstance)) {
-            return Err(Failure::Missing(missing_instances(&query).join("; ")));
+            // The first one is of the path that was asked for.
+            let missing = missing_instances(&query).into_iter().next();
+            return Err(Failure::Missing(missing.unwrap_or_default()));
         }
         let (object, counter) = query.english_names_of(reading);
         let name = SensorName::new(own, &object, &counter);

@@ -57,6 +57,10 @@ impl Unfinished {
             |error| Failure::Source(format!("{}: cannot be written: {error}", path.display()));
         let mut output = Self { target: path.to_path_buf(), beside: path.to_path_buf() };
         match fs::metadata(path) {
+            Ok(found) if found.is_file() && is_phr(path) => {
+                let what = "is a recording, which is not replaced; name another file";
+                return Err(Failure::Usage(format!("{} {what}", path.display())));
+            }
             // A link stays; what it leads to is replaced.
             Ok(found) if found.is_file() => {
                 output.target = fs::canonicalize(path).map_err(failed)?
@@ -66,8 +70,6 @@ impl Unfinished {
             Err(_) if path.is_symlink() => return Ok(output),
             Err(_) => {}
         }
-        #[cfg(target_os = "linux")]
-        remove_abandoned(&output.target);
         let mut beside = output.target.clone().into_os_string();
         beside.push(format!(".{}.new", std::process::id()));
         output.beside = PathBuf::from(beside);
@@ -118,20 +120,9 @@ impl Drop for Unfinished {
     }
 }
 
-/// Removes what a run of the same output left that was killed (`kill -9`): `NAME.PID.new` without such a process.
-#[cfg(target_os = "linux")]
-fn remove_abandoned(target: &Path) {
-    let (Some(folder), Some(name)) = (target.parent(), target.file_name()) else { return };
-    let name = name.to_string_lossy();
-    let is_abandoned = |file: &str| {
-        let process = file.strip_prefix(&*name).and_then(|rest| rest.strip_prefix('.'));
-        let process = process.and_then(|rest| rest.strip_suffix(".new")?.parse::<u32>().ok());
-        process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists())
-    };
-    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let abandoned = entries.filter(|file| file.file_name().to_str().is_some_and(is_abandoned));
-    abandoned.for_each(|file| remove(&file.path()));
+/// Whether a path has the ending of a recording.
+pub(crate) fn is_phr(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("phr"))
 }
 
 /// Writes a file as a whole; a file that exists is replaced.

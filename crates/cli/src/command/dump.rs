@@ -8,7 +8,7 @@ use crate::args::{Dump, Global};
 use crate::failure::{Exit, Failure, Outcome, of_source};
 use crate::output::Output;
 use crate::session::warn_about_titles;
-use crate::text::escape::Escaped;
+use crate::text::escape::{Escaped, shell_word};
 use crate::text::records::Records;
 use crate::text::style::Style;
 use page::Page;
@@ -34,7 +34,8 @@ pub(super) fn run(global: &Global, args: &Dump) -> Outcome {
         if file.is_file() && !is_block(file) && OpenOptions::new().open(&address).is_ok() {
             let what = format_args!(
                 "is no raw data block, which dump takes apart; perfhive info tells what it holds, \
-                 perfhive enum -s {address} its raw values",
+                 perfhive enum -s {} its raw values",
+                shell_word(&address),
             );
             return Err(Failure::Usage(of_source(&name, what)));
         }

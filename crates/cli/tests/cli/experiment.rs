@@ -282,12 +282,17 @@ fn records_in_a_recording_are_read_by_every_command() {
     let program = compile(&folder, SHOP);
     let file = folder.path().join("records.phr").display().to_string();
     let args = ["run", "--on", "call *", "--sensor", "Process/Working Set", "-o", &file, "--"];
-    let run = || finish(experiment(&folder, &args).arg(&program));
-    let first = run();
-    assert_eq!(first.code, Some(0), "{}", first.err);
-    // What is recorded is not replaced.
+    // The second one replaces the first one.
+    for _ in 0..2 {
+        let run = finish(experiment(&folder, &args).arg(&program));
+        assert_eq!(run.code, Some(0), "{}", run.err);
+    }
+    // Nothing else does.
     let before = std::fs::read(&file).unwrap();
-    assert!(run().fails(2).contains("exists; name another file"));
+    let source = format!("file:{file}");
+    let path = r"\Experiment Events(checkout)\Events";
+    let line = perfhive(["get", "-s", &source, path, "-o", &file]).fails(2);
+    assert!(line.contains("is a recording"), "{line}");
     assert!(std::fs::read(&file).unwrap() == before);
     let paths = [
         r"\Experiment Events(checkout)\Events",

@@ -45,8 +45,7 @@ const TABLES: [CParameter; 3] = [
 #[non_exhaustive]
 pub struct RecordingOptions {
     /// The longest time before a written sample is on the disk (`fdatasync`): the time that a power
-    /// failure can cost. So often the file is also looked for at its path. 10 seconds by default;
-    /// zero means after each sample.
+    /// failure can cost. 10 seconds by default; zero means after each sample.
     pub sync: Duration,
     /// The operating system that the source runs on, with version and architecture; `None` if it is
     /// not known.
@@ -207,8 +206,7 @@ impl RecordingWriter {
         if size > MOST {
             return Err(self.too_large());
         }
-        let is_looked_for = self.synced.elapsed() >= self.options.sync;
-        if is_looked_for && !is_file_at(self.identity, &self.path, self.offset) {
+        if !is_file_at(self.identity, &self.path, self.offset) {
             // Of a file that was cut, this lock would keep the writer itself out.
             let _ = self.file.unlock();
             // What was written there is not counted, whether another file can be begun or not.

@@ -68,9 +68,11 @@ fn a_warm_sample_is_one_write_and_one_allocation() {
     let ((), allocated) = alloc::count(|| {
         measured.iter().for_each(|sample| writer.add(sample, &[]).unwrap());
     });
-    // The list of the segments that changed borrows from both samples.
+    // The list of the segments that changed borrows from both samples. Windows takes the path of the file, which is
+    // looked for at each sample, in UTF-16.
     let count = measured.len() as u64;
-    assert!(allocated.count <= count, "{} in {count} samples", allocated.count);
+    let each = if cfg!(windows) { 2 } else { 1 };
+    assert!(allocated.count <= each * count, "{} in {count} samples", allocated.count);
     if let (Some(before), Some(after)) = (before, written()) {
         assert_eq!(after - before, count);
     }

@@ -265,10 +265,7 @@ fn a_recording_of_which_only_the_samples_are_left_has_its_machine() {
 #[test]
 fn a_file_that_is_removed_or_renamed_while_it_is_written_is_begun_again() {
     let (file, moved) = (Scratch::new(), Scratch::new());
-    // The file is looked for at each sample.
-    let mut options = RecordingOptions::new();
-    options.sync = std::time::Duration::ZERO;
-    let mut writer = RecordingWriter::open(&file.0, "local:", &options).unwrap();
+    let mut writer = RecordingWriter::open(&file.0, "local:", &RecordingOptions::new()).unwrap();
     let mut add = |seconds: std::ops::Range<i64>| {
         seconds.for_each(|second| writer.add(&snapshot(&[churn(second)]), &[names()]).unwrap());
         (writer.restarts(), writer.samples())
@@ -300,7 +297,7 @@ fn a_file_that_is_removed_or_renamed_while_it_is_written_is_begun_again() {
     assert_eq!(std::fs::read(&file.0).unwrap(), b"notes");
     // Where it comes back, writing goes on in it.
     let (aside, back) = (Scratch::new(), Scratch::new());
-    let mut writer = RecordingWriter::open(&aside.0, "local:", &options).unwrap();
+    let mut writer = RecordingWriter::open(&aside.0, "local:", &RecordingOptions::new()).unwrap();
     let mut add = |second| {
         // An object that comes later has definitions of its own.
         let later = block("HOST", second, &[(TitleIndex(4), &[], &[])]);

@@ -7,11 +7,11 @@ use super::sources::{LineEvents, SignalEvents};
 use super::table;
 use super::{events, kernel};
 use crate::args::{ExperimentEvent, ExperimentFilter, ExperimentRun as Args, Format, Global};
-use crate::command::convert::refuse_existing;
 use crate::failure::{Exit, Failure, Outcome, complain, of_source, warn};
 use crate::sensors::{find_one, with_syntax};
 use crate::signals::{Event, Signals, end_by};
 use crate::text::escape::Escaped;
+use crate::unfinished::is_phr;
 use perfhive::experiment::{
     AliveProcesses, BindingCounts, CALLS_VARIABLE, CallNames, Calls, EventFilter, EventKind,
     EventSource as _, Experiment, ExperimentEnd, ExperimentFolder, Interval, JsonLines, PerfEvent,
@@ -55,9 +55,6 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         let what = "-o - is no file; -o /dev/stdout writes the records to standard output, and -o ./- to a file of \
                     that name";
         return Err(Failure::Usage(what.to_string()));
-    }
-    if let Some(path) = args.output.as_ref().filter(|path| is_phr(path)) {
-        refuse_existing(path)?;
     }
     // A file that cannot be written is a mistake to be told at once. What is in it stays until no other is expected.
     let file = match &args.output {
@@ -387,10 +384,6 @@ impl io::Write for NamedFile {
 }
 
 /// Whether a file is to be a recording, by its name.
-fn is_phr(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("phr"))
-}
-
 /// The program and its arguments.
 fn words(args: &Args) -> Vec<String> {
     args.program.iter().map(|word| word.display().to_string()).collect()
