@@ -506,8 +506,7 @@ impl Bound {
         let mut gaps = Gaps::default();
         loop {
             // The context is prepared before the event, so that the sample is taken at once. Where
-            // all data sources
-            // fail, the event has no values, and the next one may.
+            // all data sources fail, the event has no values, and the next one may.
             let mut is_ready = context.prepare().is_ok();
             let event = source.wait();
             let taken = clock::now();

@@ -137,7 +137,7 @@ impl Names {
         }
     }
 
-    /// Asks the source for the objects whose names resemble an unknown name, so that they can be
+    /// Asks the source for the objects with names like an unknown name, so that they can be
     /// suggested. Asks nothing if an error leaves it unknown whether an object of this name exists.
     pub fn look_near(&mut self, source: &mut dyn Source, name: &str) {
         let near = self.titles.near(name);

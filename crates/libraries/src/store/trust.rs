@@ -38,7 +38,7 @@ pub enum Refusal {
         path: PathBuf,
         /// The number of the user that the part belongs to.
         owner: u32,
-        /// The number of the user who reads.
+        /// The number of the user of the reading process.
         reader: u32,
     },
     /// Other users may write the file, or a folder on the way.

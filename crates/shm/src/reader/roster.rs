@@ -96,7 +96,7 @@ enum Folders {
 
 struct Folder {
     path: PathBuf,
-    /// The only user whose files are read; `None` if the files of all users are.
+    /// The only user with files that are read; `None` if the files of all users are read.
     user: Option<User>,
     listing: Listing,
 }

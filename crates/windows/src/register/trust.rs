@@ -38,7 +38,7 @@ const TRUSTED: [&str; 9] = [
 ///
 /// # Errors
 /// For the first file or folder that users other than administrators and this process's user may
-/// change, with the way out, or whose access control list cannot be read.
+/// change, with the way out, or with an access control list that cannot be read.
 pub(super) fn test(library: &Path) -> Result<(), RegisterError> {
     // Where there is no such file, readers say so; a name without a folder is looked for in the
     // folders of Windows.
