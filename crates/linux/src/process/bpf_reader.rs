@@ -7,7 +7,7 @@ use super::order::sort_by_number;
 use super::proc_files::ProcFiles;
 use super::read::ProcessReader;
 use super::sample::Sample;
-use super::shown::{CpuTimes, ShownTask, ShownTasks, from_nanos, time};
+use super::shown::{CpuTimes, ShownTask, ShownTasks, time};
 use super::thread_sample;
 use super::tracked::Tracked;
 use crate::bpf::{
@@ -179,12 +179,14 @@ impl BpfReader {
     }
 
     /// The part of a task's times that is never shown ([`ShownTask::cut`]): what `/proc` left out
-    /// of `told`, the times that it shows. 0 if BPF was chosen explicitly: such a session never
-    /// showed times of `/proc`.
-    fn cut(&self, told: CpuTimes, files: &ProcFiles) -> CpuTimes {
+    /// of the times `user` and `kernel`, in nanoseconds. 0 if BPF was chosen explicitly: such a
+    /// session never showed times of `/proc`.
+    fn cut(&self, user: u64, kernel: u64, files: &ProcFiles) -> CpuTimes {
         match self.choice {
             ReaderChoice::Bpf => CpuTimes::default(),
-            ReaderChoice::Auto | ReaderChoice::Proc => told.behind_ticks(files.units(1)),
+            ReaderChoice::Auto | ReaderChoice::Proc => {
+                CpuTimes::behind_ticks(user, kernel, files.units(1))
+            }
         }
     }
 
@@ -342,8 +344,9 @@ impl BpfReader {
         let known = self.shown.of(id, start);
         // A security module may refuse more than capabilities do. Each process is asked once.
         let open = known.map_or_else(|| reader.files.tells_io(pid), |shown| shown.open);
-        let told = from_nanos(detail.user_told, detail.kernel_told);
-        let cut = known.map_or_else(|| self.cut(told, &reader.files), |shown| shown.cut);
+        let (user, kernel) = (detail.user_told, detail.kernel_told);
+        let told = CpuTimes::from_nanos(user, kernel);
+        let cut = known.map_or_else(|| self.cut(user, kernel, &reader.files), |shown| shown.cut);
         let there = if !needs_proc(slot.marks, slot.threads, wanted) {
             name_of(slot, detail, &mut self.name);
             reader.set_name(&self.name, pid);
@@ -397,8 +400,9 @@ impl BpfReader {
             let ThreadSlot { start, user, kernel, runtime, .. } = *slot;
             let id = (*pid, *tid);
             let known = self.shown_threads.of(id, start);
-            let told = from_nanos(slot.user_told, slot.kernel_told);
-            let cut = known.map_or_else(|| self.cut(told, files), |shown| shown.cut);
+            let told = CpuTimes::from_nanos(slot.user_told, slot.kernel_told);
+            let cut = || self.cut(slot.user_told, slot.kernel_told, files);
+            let cut = known.map_or_else(cut, |shown| shown.cut);
             let times = time(user, kernel, runtime, known.map_or(told, |shown| shown.times));
             self.shown_threads.now.push(ShownTask { id, start, times, cut, open: true });
             let start = files.start_time_of_nanos(start);

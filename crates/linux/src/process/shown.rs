@@ -9,11 +9,18 @@ pub(super) struct CpuTimes {
 }
 
 impl CpuTimes {
-    /// The part of both times that is less than a tick, which `/proc` does not show. `tick` is in
-    /// 100 ns units.
-    pub(super) fn behind_ticks(self, tick: u64) -> Self {
+    /// Times from nanoseconds. Both together are the whole units of the sum, as in [`time`].
+    pub(super) fn from_nanos(user: u64, kernel: u64) -> Self {
+        let all = user.saturating_add(kernel) / 100;
+        Self { user: user / 100, kernel: all.saturating_sub(user / 100) }
+    }
+
+    /// The part of the times `user` and `kernel`, in nanoseconds, that `/proc` does not show, since
+    /// it shows whole ticks. `tick` is in 100 ns units.
+    pub(super) fn behind_ticks(user: u64, kernel: u64, tick: u64) -> Self {
         let tick = tick.max(1);
-        Self { user: self.user % tick, kernel: self.kernel % tick }
+        let ticks = |nanos: u64| nanos / 100 / tick * tick;
+        Self::from_nanos(user, kernel).minus(Self { user: ticks(user), kernel: ticks(kernel) })
     }
 
     pub(super) fn plus(self, cut: Self) -> Self {
@@ -73,11 +80,6 @@ impl ShownTasks {
     }
 }
 
-/// Processor times from nanoseconds.
-pub(super) fn from_nanos(user: u64, kernel: u64) -> CpuTimes {
-    CpuTimes { user: user / 100, kernel: kernel / 100 }
-}
-
 /// The processor time of a task, divided as by the kernel's own `cputime_adjust`: the sum is the
 /// exact `runtime`, in the proportion of the ticks (`user`, `kernel`) that found the processor in
 /// the program and in the kernel. Neither part is less than `shown`. The arguments are in
@@ -119,6 +121,19 @@ mod tests {
         assert_eq!(time(100, 300, 50_000, told), told);
         let most = time(u64::MAX, u64::MAX, u64::MAX, none);
         assert_eq!(most.user + most.kernel, u64::MAX / 100);
+    }
+
+    #[test]
+    fn a_task_that_rests_keeps_its_times_however_they_are_rounded() {
+        // Rounded one by one, the times are 100 ns less than the runtime.
+        let (user, kernel) = (4_000_060, 10_000_070);
+        let told = CpuTimes::from_nanos(user, kernel);
+        assert_eq!(time(user, kernel, user + kernel, told), told);
+        // `/proc` shows one tick in the kernel.
+        let cut = CpuTimes::behind_ticks(user, kernel, 100_000);
+        assert_eq!(told.minus(cut), CpuTimes { user: 0, kernel: 100_000 });
+        let just_below = CpuTimes::behind_ticks(60, 9_999_990, 100_000);
+        assert_eq!(CpuTimes::from_nanos(60, 9_999_990).minus(just_below), CpuTimes::default());
     }
 
     #[test]

@@ -279,7 +279,9 @@ fn processes_that_sleep_take_no_time_when_the_program_takes_over() {
         return;
     }
     let mut children = Children(Vec::new());
-    let pids: Vec<u32> = (0..20).map(|_| children.spawn("sleep", &["600"])).collect();
+    // Time in the program and in the kernel, so that both are rounded.
+    let work = "i=0; while [ $i -lt 2000 ]; do i=$((i+1)); : > /dev/null; done; exec sleep 600";
+    let pids: Vec<u32> = (0..20).map(|_| children.spawn("sh", &["-c", work])).collect();
     pids.iter().for_each(|pid| wait_for_sleep(*pid, "sleep"));
     // The first collections read /proc, which shows whole ticks.
     let mut machine = machine(ReaderChoice::Auto);
