@@ -6,6 +6,7 @@
 
 mod api;
 mod fuzz;
+mod package;
 mod stages;
 pub(crate) mod wine;
 
@@ -35,7 +36,7 @@ Options:
 Environment:
   PERFHIVE_REAL_DATA        Folder of real Windows data (default: ../shared/data)
   PERFHIVE_NIGHTLY          The toolchain for Miri and fuzzing (default: nightly)
-  PERFHIVE_FUZZ_SECONDS     Time for each fuzz target (default: 15)
+  PERFHIVE_FUZZ_SECONDS     Time for each fuzz target (default: 10)
 
 The stages under Miri set PERFHIVE_MIRI=1, which tells tests to do less.
 

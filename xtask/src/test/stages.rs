@@ -1,9 +1,10 @@
 //! The stages of `cargo xtask test`, each with the reason it exists.
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 
 use super::api::api;
 use super::fuzz::fuzz;
+use super::package::{BENCHES, package};
 use super::wine::wine;
 use crate::java::Java;
 use crate::{command, tidy, tools, workspace};
@@ -202,77 +203,6 @@ fn release() -> Result {
     Ok(None)
 }
 
-/// The oldest version of Rust that builds what is published: `rust-version` in Cargo.toml.
-const OLDEST: &str = "1.89.0";
-
-/// The most crates that the library without features may consist of, itself included.
-const LEAN: usize = 12;
-
-/// The manifests of programs with workspaces of their own, which no other stage builds.
-const BENCHES: [&str; 3] =
-    ["benches/peers/Cargo.toml", "benches/publish/Cargo.toml", "benches/record/Cargo.toml"];
-
-fn package() -> Result {
-    let tree = ["tree", "--locked", "-p", "perfhive", "-e", "normal", "--prefix", "none"];
-    let tree =
-        command::output(command::cargo(&tree).args(["--no-default-features", "--no-dedupe"]))?;
-    let tree = String::from_utf8_lossy(&tree);
-    let crates: std::collections::BTreeSet<&str> = tree.lines().collect();
-    if crates.len() > LEAN {
-        bail!("perfhive without features takes {} crates, at most {LEAN}: {tree}", crates.len());
-    }
-    let alone = ["clippy", "--locked", "-p", "perfhive", "--lib", "--no-default-features"];
-    for features in ["", "objects", "processes", "sharing"] {
-        let mut cargo = command::cargo(&alone);
-        command::run(cargo.args(["--features", features, "--", "-D", "warnings"]))?;
-    }
-    let publish = ["publish", "--dry-run", "--workspace", "--locked", "--allow-dirty"];
-    let ours = ["--exclude", "perfhive-testkit", "--exclude", "xtask", "--target-dir"];
-    let built = workspace::target_directory()?.join("published");
-    forget_published(&built)?;
-    let mut publish = command::cargo(&publish);
-    publish.args(ours).arg(&built);
-    // What is published is built anyway: the oldest compiler does both at once.
-    let oldest = tools::rustc(OLDEST)?;
-    publish.envs(oldest.as_ref().map(|rustc| ("RUSTC", rustc)));
-    command::run(publish.env("CARGO_PROFILE_DEV_DEBUG", "false"))?;
-    forget_published(&built)?;
-    for manifest in BENCHES {
-        let check = ["check", "--locked", "--manifest-path", manifest];
-        command::run(command::cargo(&check).args(["--target-dir", "target/peers"]))?;
-    }
-    let tried = if oldest.is_some() { "with Rust " } else { "no rustup to try Rust " };
-    Ok(Some(format!("{} crates without features; {tried}{OLDEST}", crates.len())))
-}
-
-/// Removes what cargo unpacked and built of our crates in an earlier trial: it has the version of the crates
-/// that are published now, and cargo would use it.
-fn forget_published(built: &std::path::Path) -> anyhow::Result<()> {
-    if built.exists() {
-        std::fs::remove_dir_all(built).with_context(|| built.display().to_string())?;
-    }
-    let home = std::env::var_os("CARGO_HOME").map(std::path::PathBuf::from);
-    let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
-    let registry = home.context("no home of cargo")?.join("registry");
-    for kind in ["src", "cache"] {
-        for folder in std::fs::read_dir(registry.join(kind)).into_iter().flatten().flatten() {
-            for entry in std::fs::read_dir(folder.path()).into_iter().flatten().flatten() {
-                let name = entry.file_name();
-                let name = name.to_string_lossy();
-                if !name.starts_with("perfhive") {
-                    continue;
-                }
-                match entry.path().is_dir() {
-                    true => std::fs::remove_dir_all(entry.path()),
-                    false => std::fs::remove_file(entry.path()),
-                }
-                .with_context(|| format!("cannot remove {}", entry.path().display()))?;
-            }
-        }
-    }
-    Ok(())
-}
-
 fn no_std() -> Result {
     let build = ["build", "--locked", "-p", "perfhive-format", "--lib", "--target", NO_STD];
     if tools::target(NO_STD) {
@@ -361,14 +291,6 @@ mod tests {
         );
         assert_eq!(fetch_failure("\n  only this\n"), "only this");
         assert_eq!(fetch_failure(""), "cargo-deny does not say why");
-    }
-
-    #[test]
-    fn the_oldest_rust_is_that_of_the_manifest() {
-        let manifest = include_str!("../../../Cargo.toml");
-        let version =
-            manifest.split_once("rust-version = \"").unwrap().1.split_once('"').unwrap().0;
-        assert_eq!(OLDEST, format!("{version}.0"));
     }
 
     #[test]

@@ -32,10 +32,10 @@ pub(super) fn run(global: &Global, args: &Dump) -> Outcome {
         let name = file.display().to_string();
         let address = SourceAddress::file(&name).to_string();
         if file.is_file() && !is_block(file) && OpenOptions::new().open(&address).is_ok() {
+            let word = shell_word(&address);
             let what = format_args!(
                 "is no raw data block, which dump takes apart; perfhive info tells what it holds, \
-                 perfhive enum -s {} its raw values",
-                shell_word(&address),
+                 perfhive enum -s {word} its raw values"
             );
             return Err(Failure::Usage(of_source(&name, what)));
         }
