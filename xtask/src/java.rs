@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use crate::test::FEATURES;
 use crate::{command, tools, workspace};
 
 /// The jars that JUnit's console needs, by the names that Debian gives them.
@@ -58,13 +59,13 @@ impl Java {
         tools::system(tools::JAVA)?;
         let profile = if release { "release" } else { "debug" };
         // Where there is no clang, the library is built without its reader through BPF.
-        let what: &[&str] = match release {
-            true => &["--release", "-p", "perfhive-jni"],
+        let mut cargo = command::cargo(&["build", "--locked"]);
+        match release {
+            true => cargo.args(["--release", "-p", "perfhive-jni", "--features", "bpf"]),
             // As the tests build them: for the one crate cargo would choose other features of what it depends on.
-            false => &["--workspace", "--lib", "--exclude", "perfhive-testkit"],
+            false => cargo.args(["--workspace", "--lib"]).args(FEATURES),
         };
-        let mut cargo = command::cargo(&["build", "--locked", "--features", "perfhive-jni/bpf"]);
-        command::run(cargo.args(what))?;
+        command::run(&mut cargo)?;
         let target = workspace::target_directory()?;
         let file =
             format!("{}perfhive_jni{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);

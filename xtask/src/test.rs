@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 
 use crate::workspace;
+pub(crate) use stages::FEATURES;
 use stages::{STAGES, Stage};
 
 pub(crate) const HELP: &str = "\

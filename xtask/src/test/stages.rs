@@ -50,11 +50,6 @@ pub(super) const STAGES: &[Stage] = &[
     beside("package", "the crates can be published, and the library alone is small", package),
     beside("fuzz", "each fuzz target for a short time", fuzz),
     quick("test", "unit, integration and property tests", test),
-    whole(
-        "features",
-        "tests of the BPF reader of processes and of Parquet, which are off by default",
-        features,
-    ),
     quick("doctest", "the examples of the documentation run", doctest),
     whole("java", "the Java side against the native library, checked by the JVM", java),
     whole("release", "the command builds with optimisation", release),
@@ -91,9 +86,10 @@ fn tidy() -> Result {
     Ok(None)
 }
 
-/// The features of the command that are off by default because they take long to build, or clang.
+/// The features of the command and of the Java library that are off by default, because they take long to
+/// build, or clang. All stages that build for debugging have the same ones, so that nothing is built twice.
 pub(crate) const FEATURES: [&str; 2] = match cfg!(target_os = "linux") {
-    true => ["--features", "perfhive-cli/bpf,perfhive-cli/parquet"],
+    true => ["--features", "perfhive-cli/bpf,perfhive-cli/parquet,perfhive-jni/bpf"],
     false => ["--features", "perfhive-cli/parquet"],
 };
 
@@ -113,19 +109,21 @@ fn docs() -> Result {
     Ok(None)
 }
 
+/// Runs the tests with all features. Where the kernel or the account does not allow BPF, its tests say so; other
+/// programs read the Parquet files and the traces.
 fn test() -> Result {
     tools::system(&[tools::STRACE, tools::PS, tools::ZSTANDARD])?;
+    tools::system(tools::BPF)?;
     tools::system(tools::VALUES)?;
     tools::system(tools::TERMINALS)?;
     tools::system(tools::CC)?;
+    let python = tools::python(&["dissect.etl", "duckdb", "pyarrow", "pytz"])?;
     let mut cargo = tests();
+    cargo.env("PERFHIVE_PARQUET_PYTHON", &python).env("PERFHIVE_TRACE_PYTHON", &python);
     // The module for Python was installed above, so the test that needs it must not be left out.
     cargo.env("PERFHIVE_PYTHON_HAS_ZSTANDARD", "1");
-    command::run(cargo.args(["--workspace", "--locked"]))?;
-    Ok(match workspace::real_data() {
-        Some(_) => None,
-        None => Some("without real data".to_owned()),
-    })
+    command::run(cargo.args(["--workspace", "--locked"]).args(FEATURES))?;
+    Ok(workspace::real_data().is_none().then(|| "without real data".to_owned()))
 }
 
 /// The command that runs tests: nextest, with twice as many tests at once as there are processors, since every third
@@ -140,29 +138,10 @@ fn tests() -> std::process::Command {
     cargo
 }
 
-/// Tests what the features change. Where the kernel or the account does not allow BPF, the tests say so; other
-/// programs read the Parquet files. All of the workspace is built, as by the stage `test`: for some of its crates
-/// cargo would choose other features of their dependencies, and build nearly everything anew.
-fn features() -> Result {
-    tools::system(tools::BPF)?;
-    tools::system(&[tools::STRACE])?;
-    let python = tools::python(&["dissect.etl", "duckdb", "pyarrow", "pytz"])?;
-    let mut test = tests();
-    test.args(["--workspace", "--locked"]).args(FEATURES);
-    // Without nextest all tests run.
-    test.args(tools::has_nextest().then_some(["-E", CHANGED_BY_FEATURES]).into_iter().flatten());
-    test.env("PERFHIVE_PARQUET_PYTHON", &python).env("PERFHIVE_TRACE_PYTHON", &python);
-    command::run(&mut test)?;
-    Ok(workspace::real_data().is_none().then(|| "without real data".to_owned()))
-}
-
-/// The tests of what [`FEATURES`] change, and those of traces with the program that the Parquet tests install.
-const CHANGED_BY_FEATURES: &str = "package(perfhive-linux) + package(perfhive) \
-     + package(perfhive-cli) & (test(parquet::) + test(blg::))";
-
 /// Runs the doctests, a stage of their own because nextest runs none.
 fn doctest() -> Result {
-    command::run(&mut command::cargo(&["test", "--doc", "--workspace", "--locked"]))?;
+    let mut cargo = command::cargo(&["test", "--doc", "--workspace", "--locked"]);
+    command::run(cargo.args(FEATURES))?;
     Ok(None)
 }
 
