@@ -301,8 +301,8 @@ pub trait Registrar {
     fn place(&self) -> String;
 
     /// Registers a provider: allots indexes, and writes names, help texts and the library. An
-    /// earlier registration of the name is replaced; its indexes are kept if the new names fit into
-    /// them.
+    /// earlier registration of the name is replaced; its first index is kept, unless the new names
+    /// would then take an index of another provider.
     ///
     /// # Errors
     /// [`RegisterError`]; nothing has changed then.

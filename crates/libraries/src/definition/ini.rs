@@ -56,6 +56,7 @@ impl<'a> Sections<'a> {
         self.0.get(name).map(Vec::as_slice)
     }
 
+    /// The lines of a section; empty also if there is no such section.
     fn lines(&self, name: &str) -> &[Line<'a>] {
         self.section(name).unwrap_or_default()
     }
@@ -85,8 +86,9 @@ enum Kind {
     Help,
 }
 
-/// The symbol, language and kind in a key of the form `SYMBOL_LLL_NAME`; `None` for any
-/// other key. A symbol may hold underscores and digits.
+/// The symbol, language and kind in a key of the form `SYMBOL_LLL_NAME` or `SYMBOL_LLL_HELP`, where
+/// `LLL` is three or four hexadecimal digits; `None` for any other key. A symbol may hold
+/// underscores and digits.
 fn text_key(key: &str) -> Option<(&str, &str, Kind)> {
     let (rest, kind) = key.rsplit_once('_')?;
     let kind = match () {
@@ -120,8 +122,8 @@ pub fn read_ini(
     })
 }
 
-/// Finds a symbol file by its name, relative to the `.ini` file, or beside it without regard
-/// to case.
+/// The path of the symbol file `name`: relative to the folder of the `.ini` file, or else in this
+/// folder by its last part, at last without regard to case.
 fn symbol_file(ini: &Path, name: &str) -> Result<PathBuf, DefinitionError> {
     let folder = ini.parent().unwrap_or(Path::new(""));
     let name = name.replace('\\', "/");
@@ -241,10 +243,14 @@ fn languages(
 struct Made<'a> {
     header: &'a Path,
     symbols: Symbols,
+    /// The names by language and offset, each with its line.
     names: BTreeMap<LanguageId, BTreeMap<u32, (u32, String)>>,
+    /// The help texts by language and offset, each with its line.
     help: BTreeMap<LanguageId, BTreeMap<u32, (u32, String)>>,
-    /// The symbol that has each offset.
+    /// The symbols by their offsets.
     symbol_at: BTreeMap<u32, String>,
+    /// The languages of texts that are left out because `[languages]` does not list these
+    /// languages.
     foreign: BTreeSet<LanguageId>,
 }
 
@@ -299,6 +305,7 @@ impl<'a> Made<'a> {
         Ok(symbol.value)
     }
 
+    /// Adds the name or help text of a line of `[text]`.
     fn text(
         &mut self,
         line: &Line<'_>,
@@ -346,6 +353,7 @@ impl<'a> Made<'a> {
         Ok(())
     }
 
+    /// The offsets of the objects in `[objects]`; empty if there is no such section.
     fn objects(
         &mut self,
         sections: &Sections<'_>,
