@@ -59,8 +59,8 @@ pub struct Host {
     /// The first argument of `report`.
     pub context: *mut c_void,
     /// Takes a message for the administrator: why Open or Collect failed, in UTF-8 without a
-    /// terminator. May be called from any thread. A call during Open or Collect makes these count
-    /// as failed. `None` if the loader takes no messages.
+    /// terminator. May be called from any thread. A Collect that gives no data and reports a
+    /// message counts as failed. `None` if the loader takes no messages.
     pub report: Option<ReportFunction>,
 }
 

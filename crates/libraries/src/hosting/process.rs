@@ -96,8 +96,8 @@ impl HostProcess {
         }
     }
 
-    /// Waits for the answer to the request `id`. Late answers to earlier requests are
-    /// discarded.
+    /// Waits until `deadline` for the answer to the request `id`. Late answers to earlier requests
+    /// are discarded; an invalid answer ends the process.
     pub(crate) fn wait(&mut self, id: u32, deadline: Instant) -> Result<Response, HostSilence> {
         loop {
             let flags = RecvFlags::DONTWAIT;
@@ -240,6 +240,7 @@ impl Drop for HostProcess {
     }
 }
 
+/// A text that says how a process ended.
 fn describe(status: ExitStatus) -> String {
     const NAMES: &[(i32, &str)] = &[
         (libc::SIGILL, "illegal instruction"),
@@ -263,6 +264,7 @@ fn describe(status: ExitStatus) -> String {
     }
 }
 
+/// A program to start, and the channel for the result.
 type Job = (Command, Sender<io::Result<Child>>);
 
 /// Starts a process from a thread that lives as long as this process, because the kernel ends a
@@ -287,6 +289,7 @@ fn nursery(command: Command) -> io::Result<Child> {
     answer.recv().map_err(|_| gone())?
 }
 
+/// Fills `to` with the bytes of the memory from the offset `from` on. Fewer bytes are an error.
 fn read_all(memory: impl rustix::fd::AsFd, to: &mut [u8], from: usize) -> Result<(), Errno> {
     let mut done = 0;
     while let Some(rest) = to.get_mut(done..).filter(|rest| !rest.is_empty()) {

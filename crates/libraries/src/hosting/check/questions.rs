@@ -10,6 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 impl Check {
+    /// Requests all objects with the value `Global` or `Costly`, tests them and notes them as
+    /// known.
     pub(super) fn ask_for_all(&mut self, value: &str, lane: Lane, cost: Cost) {
         let Some(answer) = self.collect(value, lane) else { return };
         let Some(bytes) = self.test(value, &answer) else { return };
@@ -39,6 +41,7 @@ impl Check {
         self.look_at_content(value, &bytes, &again);
     }
 
+    /// Makes the requests of [`NOT_ITS`], which the library must answer without objects.
     pub(super) fn ask_for_nothing(&mut self) {
         for value in NOT_ITS {
             let is_foreign = value.starts_with("Foreign ");
@@ -68,6 +71,7 @@ impl Check {
         }
     }
 
+    /// Requests each known object by its index, then all of them, and one among indexes of others.
     pub(super) fn ask_by_index(&mut self) {
         let names: Vec<(TitleIndex, Cost)> = self
             .known
@@ -211,6 +215,7 @@ impl Check {
         self.good("Global", "asks for a larger buffer when it needs one");
     }
 
+    /// Tests that the library left the guards of the buffer as they were.
     pub(super) fn test_guards(&self, answer: &CheckedCall) -> Result<(), ()> {
         let nothing = NOTHING;
         answer.buffer.check(TestLevel::Basic, &nothing).map(drop).map_err(drop)

@@ -47,6 +47,7 @@ impl HostedLibrary {
         })
     }
 
+    /// Makes a call of `function` once the library is open, and waits for the answer.
     fn special(
         &mut self,
         function: Function,
