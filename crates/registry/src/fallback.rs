@@ -113,6 +113,7 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         Ok(self.decision.as_ref().and_then(|decision| decision.reason.as_deref()))
     }
 
+    /// Asks the second source once for the objects that it can deliver.
     fn learn_capable(&mut self) -> Result<(), SourceError> {
         if self.capable.is_empty() {
             let theirs = self.second.catalogue(&Ask::everything())?;
@@ -379,6 +380,7 @@ fn nothing() -> ObjectQuery {
     ObjectQuery::Indexes(Vec::new())
 }
 
+/// Whether a query is an empty list of indexes.
 fn is_empty(query: &ObjectQuery) -> bool {
     matches!(query, ObjectQuery::Indexes(list) if list.is_empty())
 }
