@@ -194,6 +194,7 @@ pub(super) fn is_gone(owner: &Owner, here: &Owner) -> bool {
     comparable && start_of(pid).is_some_and(|start| start != owner.start)
 }
 
+/// The number of this process's namespace of a kind (`pid`, `time`); 0 if it cannot be read.
 fn namespace(which: &str) -> u64 {
     std::fs::metadata(format!("/proc/self/ns/{which}")).map_or(0, |meta| meta.ino())
 }
@@ -251,6 +252,7 @@ impl ForkGuard {
     }
 }
 
+/// A page of zeros that the kernel empties in a forked process.
 fn guard_page() -> rustix::io::Result<&'static AtomicU64> {
     let length = rustix::param::page_size();
     // SAFETY: a fresh private mapping at an address that the kernel chooses.
@@ -300,8 +302,8 @@ impl Mapping {
         Ok(Self { start, length })
     }
 
-    /// The number at an offset, which must be a multiple of 8; `None` beyond the end. The reference
-    /// lives as long as the mapping.
+    /// The number at an offset in bytes; `None` beyond the end, and for an offset that is no
+    /// multiple of 8. The reference lives as long as the mapping.
     pub(crate) fn word(&self, offset: usize) -> Option<&AtomicU64> {
         let fits = offset.is_multiple_of(8) && offset.checked_add(8)? <= self.length;
         // SAFETY: `offset` is within the mapping and, as mappings begin at a page, aligned. The
