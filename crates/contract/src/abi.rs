@@ -20,9 +20,10 @@ pub const ERROR_INVALID_PARAMETER: u32 = 87;
 /// The buffer of Collect is too small; Collect left the buffer's pointer unmoved and both counts 0.
 pub const ERROR_MORE_DATA: u32 = 234;
 
-/// `DWORD Open(LPWSTR lpDeviceNames)`: prepares the provider. The string is the linkage string of
-/// the registration, or NULL. Each reader calls it once, so that it runs several times; each call
-/// that returns [`ERROR_SUCCESS`] is followed by one call of Close.
+/// `DWORD Open(LPWSTR lpDeviceNames)`: prepares the provider. The argument is the linkage of the
+/// registration, with NULs between several strings, or NULL. Each reader in a process calls Open
+/// once, so that it may run several times; each call that returns [`ERROR_SUCCESS`] is followed by
+/// one call of Close.
 pub type OpenFunction = unsafe extern "system" fn(linkage: *mut u16) -> u32;
 
 /// `DWORD Collect(LPWSTR lpwszValue, LPVOID *lppData, LPDWORD lpcbBytes,

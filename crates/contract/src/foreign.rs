@@ -270,8 +270,8 @@ impl<R: Reach> ForeignMachines<R> {
         Ok(block.into_buffer())
     }
 
-    /// Keeps a machine. If [`MOST`](Self::MOST) are kept, the one with the oldest last request is
-    /// dropped first.
+    /// Keeps a machine. If [`MOST`](Self::MOST) are kept, the machine with the oldest last request
+    /// is dropped first.
     fn keep(&mut self, machine: &str, kept: Machine<R::Link>) {
         if self.machines.len() >= Self::MOST {
             let oldest = self.machines.iter().min_by_key(|(_, one)| one.asked);

@@ -67,7 +67,7 @@ pub struct Library {
     limiter: OnceLock<Mutex<Limiter>>,
 }
 
-/// The open provider, and how often it is open.
+/// The open provider, and the number of its Opens.
 #[derive(Default)]
 struct State {
     /// The number of successful calls of Open that were not yet followed by their call of Close.

@@ -77,7 +77,7 @@ pub struct DeclaredCounter {
     pub time: Option<u32>,
     /// `perfFreqID`: the `id` of the counter with the frequency; `None` if not declared.
     pub frequency: Option<u32>,
-    /// `defaultScale`: values are shown times ten to the power of this.
+    /// `defaultScale`: values are shown times ten to the power of this; 0 if not declared.
     pub scale: i32,
     /// Whether `detailLevel` is `advanced`.
     pub advanced: bool,
@@ -86,7 +86,8 @@ pub struct DeclaredCounter {
     /// `struct` and `field`: where the value lies in the provider's own data; `None` if not
     /// declared.
     pub field: Option<(String, String)>,
-    /// `noDisplay`: the counter serves another counter and is not listed.
+    /// Whether `noDisplay` is declared or the counter is a base: the counter serves another counter
+    /// and is not listed.
     pub no_display: bool,
     /// Further attributes, as written (`reference`, `displayAsHex`, ...).
     pub attributes: Vec<String>,
@@ -386,7 +387,8 @@ pub enum RegisterErrorKind {
     NotRegistered,
     /// The name or an index belongs to another provider.
     Taken,
-    /// Permissions are missing: the caller may not write, or other users may write a file.
+    /// The caller may not write, or a file is not trusted, for instance because other users may
+    /// write it.
     Denied,
     /// The existing registrations are damaged, and writing would lose them.
     Damaged,

@@ -71,8 +71,8 @@ pub struct Fallback<A, B> {
     told: bool,
 }
 
-/// A catalogue of both sources, and the catalogue of the first source of which it was made; `None`
-/// if the first source is broken.
+/// A catalogue of both sources, and `of`, the catalogue of the first source of which it was made;
+/// `of` is `None` if the first source is broken.
 struct MergedCatalogue {
     of: Option<Arc<Catalogue>>,
     merged: Arc<Catalogue>,

@@ -408,7 +408,8 @@ impl Source for RegistrySource {
 
     /// For `Global`, the objects of `Global` and, if costly objects were asked for before, those of
     /// `Costly`; a caller that does not need costly objects does not wait for their collection. For
-    /// a list of objects, the listed objects that exist and all objects that are known already; the
+    /// `Costly`, the objects of both, of which the costly ones are collected for this. For a list
+    /// of objects, the listed objects that exist and all objects that are known already; the
     /// registry is asked only for the unknown ones.
     fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         self.notice_changes();

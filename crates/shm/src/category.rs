@@ -102,7 +102,8 @@ impl CategoryBuilder {
 }
 
 /// A category of counters that this process publishes. Clones are handles to the same category. Its
-/// file is removed when the last handle is dropped.
+/// file is removed when the last of these handles is dropped; handles to instances and counters do
+/// not keep it.
 #[derive(Clone, Debug)]
 pub struct PublishedCategory(Arc<Published>);
 
@@ -199,7 +200,7 @@ impl PublishedCategory {
         &self.shared().file.path
     }
 
-    /// A counter of a category without instances.
+    /// A counter of a category without instances, by its name in any case of ASCII letters.
     ///
     /// # Errors
     /// [`PublishErrorKind::BadName`] if there is no such counter, it has a base (see
@@ -459,7 +460,7 @@ impl PublishedInstance {
         &self.0.name
     }
 
-    /// A counter of this instance.
+    /// A counter of this instance, by its name in any case of ASCII letters.
     ///
     /// # Errors
     /// [`PublishErrorKind::BadName`] if there is no such counter, or it has a base: see

@@ -39,8 +39,9 @@ pub(crate) struct Owner {
     /// The start time of the process: on Linux in clock ticks since the machine's start, on Windows
     /// as a FILETIME.
     pub(crate) start: u64,
-    /// The namespaces that `pid` and `start` belong to; 0 on Windows, which has none.
+    /// The namespace that `pid` belongs to; 0 if it is not known, and on Windows, which has none.
     pub(crate) pid_namespace: u64,
+    /// The namespace that `start` belongs to; 0 if it is not known, and on Windows, which has none.
     pub(crate) time_namespace: u64,
 }
 

@@ -122,8 +122,9 @@ pub fn read_ini(
     })
 }
 
-/// The path of the symbol file `name`: relative to the folder of the `.ini` file, or else in this
-/// folder by its last part, at last without regard to case.
+/// The path of the symbol file `name`: this path relative to the folder of the `.ini` file, or else
+/// a file in that folder that is called like the last part of `name`, if need be in another case of
+/// letters.
 fn symbol_file(ini: &Path, name: &str) -> Result<PathBuf, DefinitionError> {
     let folder = ini.parent().unwrap_or(Path::new(""));
     let name = name.replace('\\', "/");
@@ -249,8 +250,7 @@ struct Made<'a> {
     help: BTreeMap<LanguageId, BTreeMap<u32, (u32, String)>>,
     /// The symbols by their offsets.
     symbol_at: BTreeMap<u32, String>,
-    /// The languages of texts that are left out because `[languages]` does not list these
-    /// languages.
+    /// The languages that `[languages]` does not list; the texts in these languages are left out.
     foreign: BTreeSet<LanguageId>,
 }
 
@@ -266,7 +266,8 @@ impl<'a> Made<'a> {
         }
     }
 
-    /// The offset of a symbol that a line of the `.ini` file refers to.
+    /// The offset of a symbol that a line of the `.ini` file refers to. It is an error if the
+    /// symbol has no number, an odd or too high one, or one that another symbol has.
     fn offset(
         &mut self,
         name: &str,

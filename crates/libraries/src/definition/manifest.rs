@@ -180,7 +180,7 @@ fn strings<'a>(document: &'a Document<'a>) -> Strings<'a> {
     found
 }
 
-/// Reads the providers of a manifest, and collects the warnings.
+/// A reader of a manifest's providers, with the warnings so far.
 struct Reader<'a> {
     document: &'a Document<'a>,
     strings: Strings<'a>,
@@ -320,7 +320,7 @@ impl<'a> Reader<'a> {
         Ok(object)
     }
 
-    /// Returns `next`, the offset of this name, and adds 2 to it.
+    /// Returns `next`, the offset of this name, and adds 2 to `next`.
     fn allot(&self, node: Node<'_, '_>, next: &mut u32) -> Result<u32, DefinitionError> {
         let offset = *next;
         if offset > MAX_OFFSET {

@@ -353,7 +353,7 @@ pub fn account_text(bytes: &[u8]) -> Option<String> {
     Record::parse(bytes).map(|record| record.to_text())
 }
 
-/// Removes the account of a provider from `folder`, because it is no longer registered, or its
+/// Removes the account of a provider from `folder`, after the provider was unregistered or its
 /// registration changed. Returns whether there was an account.
 ///
 /// # Errors

@@ -91,7 +91,8 @@ impl Area {
         }
     }
 
-    /// Notes the distance in bytes by which a provider moved its pointer.
+    /// Notes how much of the buffer the next [`renew`](Self::renew) has to clear, by the distance
+    /// in bytes that a provider moved its pointer.
     pub(crate) fn note_used(&mut self, moved: isize) {
         // A short buffer is always cleared as a whole.
         let claimed = usize::try_from(moved).unwrap_or(self.room);

@@ -169,8 +169,8 @@ impl HostedLibrary {
         }
     }
 
-    /// The same library, which counts failures in a row that other readers met, and waits for the
-    /// rest of the pause that follows them.
+    /// The same library after `failures` that other readers met, given as their number in a row and
+    /// the last message, with `left` as the rest of the pause that follows them.
     pub(crate) fn after(mut self, failures: (u32, String), left: Option<Duration>) -> Self {
         (self.failures, self.last_failure) = failures;
         self.not_before = left.map(|left| Instant::now() + left);
@@ -204,8 +204,9 @@ impl HostedLibrary {
         self.buffer = Some(buffer);
     }
 
-    /// Begins a collection without waiting: starts the process, or makes it call Collect. Does
-    /// nothing while a call is in flight, or if the value is too long for a packet.
+    /// Begins a collection without waiting: starts the process if there is none, and otherwise
+    /// makes it call Collect. Does nothing while a call is in flight, or if the value is too long
+    /// for a packet.
     pub(crate) fn begin(&mut self, value: &str, lane: Lane, room: usize) {
         self.forget_begun();
         // An older call in flight is waited for by `collect`.

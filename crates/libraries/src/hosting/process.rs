@@ -181,9 +181,11 @@ impl HostProcess {
     /// `deadline`, but for at least 20 and at most 100 ms; while it is closing, for 100 ms. A
     /// process that still runs then is ended.
     fn how_it_went(&mut self, deadline: Instant) -> String {
-        /// The socket is closed a little before the end of the process is known. A library may
-        /// close it and go on: its reader must not wait beyond the deadline.
+        /// The longest wait for the end of the process, which is known a little later than its
+        /// socket is closed. A library may close the socket and go on: its reader must not wait
+        /// beyond the deadline.
         const PATIENCE: Duration = Duration::from_millis(100);
+        /// The shortest wait, also after the deadline.
         const AT_LEAST: Duration = Duration::from_millis(20);
         let start = Instant::now();
         let latest = start + PATIENCE;

@@ -35,7 +35,7 @@ pub(crate) enum Request {
     Collect { id: u32, lane: Lane, room: u32, value: String },
     /// Call Close and end the process.
     Close,
-    /// Call Open once more, with the same strings; for [`check`](crate::check) alone.
+    /// Call Open once more, with the same linkage; for [`check`](crate::check) alone.
     OpenAgain { id: u32, linkage: Option<String> },
     /// Call Close without ending the process; for [`check`](crate::check) alone.
     CloseOnce { id: u32 },

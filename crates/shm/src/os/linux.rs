@@ -38,8 +38,9 @@ pub(crate) fn system_folder() -> Option<PathBuf> {
     Some("/run/perfhive/counters".into())
 }
 
-/// The folder in which this process publishes by default. Any user may create folders there: if the
-/// usual one belongs to another user, one with an unpredictable name takes its place.
+/// The folder in which this process publishes by default: `/dev/shm/perfhive-UID`. Any user may
+/// create folders in `/dev/shm`: if this one belongs to another user, a folder with an
+/// unpredictable name takes its place.
 pub(crate) fn own_folder() -> io::Result<PathBuf> {
     let user = rustix::process::geteuid().as_raw();
     let memory = Path::new(SHARED_MEMORY);
@@ -252,7 +253,7 @@ impl ForkGuard {
     }
 }
 
-/// A page of zeros that the kernel empties in a forked process.
+/// The first number of a new page of zeros, which the kernel empties in a forked process.
 fn guard_page() -> rustix::io::Result<&'static AtomicU64> {
     let length = rustix::param::page_size();
     // SAFETY: a fresh private mapping at an address that the kernel chooses.
@@ -399,8 +400,9 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
     Ok(File::from(rustix::fs::open(path, flags, Mode::empty())?))
 }
 
-/// Removes exactly the file that was opened by its path: the owner of the folder may replace it at
-/// any time, also by a file of another user.
+/// Removes exactly the file that was opened by its path, and fails if the path leads to another
+/// file by now: the owner of the folder may replace the file at any time, also by a file of another
+/// user.
 pub(super) fn remove(file: &File, path: &Path) -> io::Result<()> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());

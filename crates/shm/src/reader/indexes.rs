@@ -29,8 +29,8 @@ struct Known {
 /// The title indexes that were allotted to categories.
 pub(super) struct Indexes {
     known: HashMap<Key, Known>,
-    /// An upper limit to the number of entries of each user: entries that were forgotten for
-    /// another reason are not subtracted.
+    /// An upper limit to the number of entries of each user: entries that were forgotten because
+    /// all indexes were allotted once are not subtracted.
     counts: BTreeMap<User, usize>,
     next: u32,
     /// Whether all indexes were allotted once, so that indexes in use must be avoided.

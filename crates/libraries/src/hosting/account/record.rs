@@ -104,7 +104,7 @@ impl Record {
         (self.late, self.not_before) = (0, 0);
     }
 
-    /// Ends the provider's quarantine.
+    /// Ends the provider's quarantine and pause, and counts that.
     pub(super) fn release(&mut self) {
         self.released = self.released.saturating_add(1);
         (self.in_a_row, self.quarantined) = (0, false);

@@ -71,7 +71,8 @@ impl Check {
         }
     }
 
-    /// The objects that the library gives for `Global`.
+    /// The objects that the library gives for `Global`; empty if the call fails or its answer does
+    /// not pass.
     fn given(&mut self) -> Vec<TitleIndex> {
         let Some(answer) = self.collect("Global", Lane::Usual) else { return Vec::new() };
         let Some(bytes) = self.test("Global", &answer) else { return Vec::new() };

@@ -153,7 +153,7 @@ impl Check {
         self.test_foreign(&value, &answer)
     }
 
-    /// Tests the block of another machine. Returns whether it is sound.
+    /// Tests an answer with blocks of other machines. Returns whether all blocks are sound.
     pub(super) fn test_foreign(&mut self, value: &str, answer: &CheckedCall) -> bool {
         let (blocks, warnings) = match answer.buffer.check_foreign(TestLevel::All, &answer.claim) {
             Ok(found) => found,
@@ -250,7 +250,7 @@ impl Check {
         }
     }
 
-    /// Compares the indexes with the registered ones.
+    /// Compares the indexes of the library's names and help texts with the registered ones.
     pub(super) fn look_at_indexes(&mut self) {
         let state = Arc::clone(&self.state);
         let of = &state.registration;

@@ -56,7 +56,7 @@ impl User {
     /// The user with this identifier; `None` for NULL.
     ///
     /// # Safety
-    /// Must be NULL or point to an identifier.
+    /// `sid` is NULL or points to an identifier.
     unsafe fn copy(sid: PSID) -> Option<Self> {
         if sid.is_null() {
             return None;
