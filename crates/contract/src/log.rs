@@ -62,8 +62,8 @@ pub struct Limiter {
     every: Duration,
 }
 
-/// The messages of one kind: the start of the period, the number that passed in it, and the number
-/// held back since one passed.
+/// The count of one kind of messages: the start of its period, the number that passed in the
+/// period, and the number held back since one last passed.
 #[derive(Debug)]
 struct Kind {
     since: Instant,

@@ -302,8 +302,9 @@ pub trait Registrar {
     fn place(&self) -> String;
 
     /// Registers a provider: allots indexes, and writes names, help texts and the library. An
-    /// earlier registration of the name is replaced; its first index is kept, unless the new names
-    /// would then take an index of another provider.
+    /// earlier registration of the name is replaced; its indexes change only if need be: in the
+    /// registry of Windows if names or help texts differ, in a file if the new names would take an
+    /// index of another provider.
     ///
     /// # Errors
     /// [`RegisterError`]; nothing has changed then.

@@ -1,5 +1,5 @@
 //! A provider in Rust as a library: one object with an instance for each word of the linkage
-//! string. Its only counter is the number of earlier collections.
+//! string. The object's only counter is the number of earlier collections.
 //!
 //! ```text
 //! cargo build --release --example gauges

@@ -114,8 +114,8 @@ impl Hive {
         std::mem::take(&mut found.registration.disabled)
     }
 
-    /// Removes a provider with its texts, and lowers Last Counter and Last Help if it was the last.
-    /// `None` if no such provider is registered.
+    /// Removes a provider with its texts, and lowers Last Counter and Last Help if the provider was
+    /// the last. `None` if no such provider is registered.
     fn remove(&mut self, name: &str) -> Option<Registration> {
         let one = self.services.remove(self.place(name)?).registration;
         let indexes = span(&one);
