@@ -163,7 +163,9 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
     }
 
     /// Asks the first source: for `rest` if the ask was `divided`, else for the whole ask. Returns
-    /// whether the answer changed the decision, so that the ask must be divided again.
+    /// whether the answer or its error changed the decision, so that the ask must be divided again.
+    /// Otherwise the error of a divided ask becomes a fault in `out`, and that of a whole ask is
+    /// returned.
     fn collect_first(
         &mut self,
         request: &Ask,

@@ -78,8 +78,8 @@ impl<'a> Warnings<'a> {
         self.list.len() < Self::LIMIT
     }
 
-    /// Adds a warning about a line, or about the whole file for `None`. Above
-    /// [`LIMIT`](Self::LIMIT) warnings are only counted.
+    /// Adds a warning about a line, or about the whole file for `None`. Warnings beyond the first
+    /// [`LIMIT`](Self::LIMIT) are only counted.
     pub(crate) fn add(&mut self, line: Option<u32>, message: impl Into<String>) {
         if self.has_room() {
             self.list.push(DefinitionError::new(self.file, line, message));

@@ -307,7 +307,8 @@ impl HostedLibrary {
         Ok(Call { code, claim, reports, note, buffer, took })
     }
 
-    /// Starts a process and makes it open the library, without waiting for that.
+    /// Starts a process and makes it open the library, without waiting for that. In a pause it
+    /// starts nothing and returns [`CallFault::NotYet`].
     fn start(&mut self) -> Result<(), CallFault> {
         if let Some(left) = self.pause_left() {
             let left = left.as_secs_f64();

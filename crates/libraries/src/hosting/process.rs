@@ -212,7 +212,7 @@ impl HostProcess {
 }
 
 /// The path by which a host program is started: without symbolic links, and only root and this user
-/// can change what it leads to.
+/// can change what it leads to. [`THIS_PROGRAM`] is returned as it is.
 ///
 /// # Errors
 /// A text that says why the program is not trusted.

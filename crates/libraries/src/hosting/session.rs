@@ -23,7 +23,7 @@ struct LibraryRequest<'a> {
     value: &'a str,
     lane: Lane,
     cost: Cost,
-    /// Whether the call of Collect was begun before.
+    /// Whether the call of Collect was begun ahead, so that only its answer is waited for.
     is_begun: bool,
 }
 
