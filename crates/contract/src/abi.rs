@@ -22,8 +22,8 @@ pub const ERROR_MORE_DATA: u32 = 234;
 
 /// `DWORD Open(LPWSTR lpDeviceNames)`: prepares the provider. The argument is the linkage of the
 /// registration, with NULs between several strings, or NULL. Each reader in a process calls Open
-/// once, so that it may run several times; each call that returns [`ERROR_SUCCESS`] is followed by
-/// one call of Close.
+/// once, so that Open may run several times; each call that returns [`ERROR_SUCCESS`] is followed
+/// by one call of Close.
 pub type OpenFunction = unsafe extern "system" fn(linkage: *mut u16) -> u32;
 
 /// `DWORD Collect(LPWSTR lpwszValue, LPVOID *lppData, LPDWORD lpcbBytes,
