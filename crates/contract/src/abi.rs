@@ -17,12 +17,13 @@ pub const ERROR_NOT_ENOUGH_MEMORY: u32 = 8;
 pub const ERROR_GEN_FAILURE: u32 = 31;
 /// A required pointer is NULL.
 pub const ERROR_INVALID_PARAMETER: u32 = 87;
-/// The buffer is too small; the pointer is unmoved and both counts are 0.
+/// The buffer of Collect is too small; Collect left the buffer's pointer unmoved and both counts 0.
 pub const ERROR_MORE_DATA: u32 = 234;
 
-/// `DWORD Open(LPWSTR lpDeviceNames)`: prepares the provider. The string is the linkage string of
-/// the registration, or NULL. Each reader calls it once, so that it runs several times; each call
-/// that returns [`ERROR_SUCCESS`] is followed by one call of Close.
+/// `DWORD Open(LPWSTR lpDeviceNames)`: prepares the provider. The argument is the linkage of the
+/// registration, with NULs between several strings, or NULL. Each reader in a process calls Open
+/// once, so that Open may run several times; each call that returns [`ERROR_SUCCESS`] is followed
+/// by one call of Close.
 pub type OpenFunction = unsafe extern "system" fn(linkage: *mut u16) -> u32;
 
 /// `DWORD Collect(LPWSTR lpwszValue, LPVOID *lppData, LPDWORD lpcbBytes,
@@ -38,7 +39,8 @@ pub type CollectFunction = unsafe extern "system" fn(
 /// `DWORD Close(void)`: the counterpart of one Open.
 pub type CloseFunction = unsafe extern "system" fn() -> u32;
 
-/// What perfhive's loader passes to a library that exports a [`HostFunction`].
+/// What perfhive's loader passes to a library that exports a [`HostFunction`]: the allotted
+/// indexes, and a function that takes messages.
 ///
 /// On Windows a provider looks up its indexes in the registry and writes to the
 /// event log. Elsewhere a library may export a [`HostFunction`] under the name of its
@@ -47,19 +49,19 @@ pub type CloseFunction = unsafe extern "system" fn() -> u32;
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Host {
-    /// Size of this structure in bytes; it may grow at its end.
+    /// Size of this structure in bytes; later versions may have more fields at the end.
     pub size: u32,
-    /// `First Counter` of the registration.
+    /// `First Counter` of the registration: the index of the provider's first name.
     pub first_counter: u32,
-    /// `First Help` of the registration.
+    /// `First Help` of the registration: the index of the provider's first help text.
     pub first_help: u32,
     /// Reserved: zero.
     pub reserved: u32,
     /// The first argument of `report`.
     pub context: *mut c_void,
     /// Takes a message for the administrator: why Open or Collect failed, in UTF-8 without a
-    /// terminator. May be called from any thread. A call during Open or Collect makes these count
-    /// as failed. `None` if the loader takes no messages.
+    /// terminator. May be called from any thread. A Collect that gives no data and reports a
+    /// message counts as failed. `None` if the loader takes no messages.
     pub report: Option<ReportFunction>,
 }
 
@@ -101,7 +103,8 @@ pub unsafe fn read_wide(text: *const u16) -> Option<String> {
 }
 
 /// The list of NUL-separated strings at `list`, up to two NULs, as one text with the NULs between
-/// the strings. NULL and a missing end give `None`, as in [`read_wide`].
+/// the strings. A NUL at the start is an empty list. NULL and a missing end give `None`, as in
+/// [`read_wide`].
 ///
 /// # Safety
 /// `list` is NULL or points to UTF-16 units that can be read up to two NULs.
@@ -111,8 +114,8 @@ pub unsafe fn read_wide_list(list: *const u16) -> Option<String> {
     unsafe { read_until(list, true) }
 }
 
-/// A string up to a NUL, or a list of strings up to two NULs. `None` for NULL, and if there is no
-/// end within `LONGEST` units.
+/// A string up to a NUL, or with `list` a list of strings up to two NULs, where a NUL at the start
+/// is an empty list. `None` for NULL, and if there is no end within `LONGEST` units.
 ///
 /// # Safety
 /// `text` is NULL, or points to units that can be read up to a NUL, and with `list` up to two NULs.

@@ -60,7 +60,8 @@ pub struct StatusObject {
 impl StatusObject {
     const KIND: CounterType = CounterType::PERF_COUNTER_RAWCOUNT;
 
-    /// The object as its provider describes it.
+    /// The description of this object that its provider returns: one counter, with the cost
+    /// [`Cost::Foreign`].
     #[must_use]
     pub fn description(self) -> ObjectDescription {
         ObjectDescription::new(
@@ -114,6 +115,7 @@ pub struct ForeignMachines<R: Reach> {
     pause: Duration,
 }
 
+/// What is kept of one machine.
 struct Machine<L> {
     link: Option<L>,
     /// The objects that the machine delivered last, as written into a block.
@@ -129,7 +131,8 @@ struct Machine<L> {
 impl<R: Reach> ForeignMachines<R> {
     /// The most machines that are kept. The machine with the oldest last request is dropped first.
     pub const MOST: usize = 64;
-    /// The pause after a failed attempt to connect, because such an attempt may take long.
+    /// The pause after a failed attempt to connect, which may take long; [`pause`](Self::pause)
+    /// sets another.
     pub const PAUSE: Duration = Duration::from_secs(5);
 
     /// A set of machines that are reached through `reach`, empty at first.
@@ -148,14 +151,14 @@ impl<R: Reach> ForeignMachines<R> {
         })
     }
 
-    /// The same set with another clock for this machine.
+    /// The same set, with `clock` as the clock of the local machine.
     #[must_use]
     pub fn clock(mut self, clock: impl BlockClock + 'static) -> Self {
         self.clock = Box::new(clock);
         self
     }
 
-    /// The same set with another pause between attempts to connect.
+    /// The same set, with `pause` as the pause after a failed attempt to connect.
     #[must_use]
     pub fn pause(mut self, pause: Duration) -> Self {
         self.pause = pause;
@@ -163,9 +166,10 @@ impl<R: Reach> ForeignMachines<R> {
     }
 
     /// Answers `Foreign MACHINE` with a block of that machine. The block has the machine's current
-    /// or last data, and the status object that shows whether the data is current. A failed attempt
-    /// to reach the machine adds a fault that says why; during the pause after the attempt there is
-    /// no fault. An unknown machine, or an empty name, gives no block.
+    /// data, its last data or none, and the status object that shows whether the data is current.
+    /// If the machine cannot be reached, a fault says why. During the pause after a failed attempt
+    /// to connect nothing is tried, and there is no fault. An unknown machine, or an empty name,
+    /// gives no block.
     ///
     /// # Errors
     /// [`ProviderError`] if the machine's objects are invalid or too large for a block.
@@ -242,6 +246,7 @@ impl<R: Reach> ForeignMachines<R> {
         Ok(())
     }
 
+    /// The block of a machine: its kept objects, and the status object, which is 1 if `fresh`.
     fn block(
         &mut self,
         machine: &str,
@@ -265,6 +270,8 @@ impl<R: Reach> ForeignMachines<R> {
         Ok(block.into_buffer())
     }
 
+    /// Keeps a machine. If [`MOST`](Self::MOST) are kept, the machine with the oldest last request
+    /// is dropped first.
     fn keep(&mut self, machine: &str, kept: Machine<R::Link>) {
         if self.machines.len() >= Self::MOST {
             let oldest = self.machines.iter().min_by_key(|(_, one)| one.asked);

@@ -49,6 +49,7 @@ fn define(out: &mut String, name: &str, value: u32) {
     let _ = writeln!(out, "#define {name} 0x{value:08X}u");
 }
 
+/// Writes the lines of a Rust doc comment as one C comment.
 fn comment(out: &mut String, indent: &str, doc: &[&str]) {
     // Lines of a doc comment begin with a blank; its code marks are Rust's.
     let text = doc.concat().replace(['`', '[', ']'], "");
@@ -56,6 +57,7 @@ fn comment(out: &mut String, indent: &str, doc: &[&str]) {
     let _ = writeln!(out, "{indent}/* {text} */");
 }
 
+/// Writes a structure, and the assertions of its size and of its members' offsets.
 fn structure(out: &mut String, layout: &StructLayout) {
     comment(out, "", layout.doc);
     let name = layout.name;
@@ -79,7 +81,7 @@ fn structure(out: &mut String, layout: &StructLayout) {
     out.push('\n');
 }
 
-/// Writes one member of a structure. Returns the offset of the member's end in
+/// Writes one member of a structure behind its comment. Returns the offset of the member's end in
 /// bytes.
 fn member(out: &mut String, field: &FieldLayout) -> usize {
     comment(out, "    ", field.doc);

@@ -67,13 +67,15 @@ pub struct Library {
     limiter: OnceLock<Mutex<Limiter>>,
 }
 
+/// The open provider, and the number of its Opens.
 #[derive(Default)]
 struct State {
-    /// The number of successful calls of Open that no call of Close has undone.
+    /// The number of successful calls of Open that were not yet followed by their call of Close.
     opens: u32,
     running: Option<Arc<Running>>,
 }
 
+/// A copy of the loader's [`Host`].
 struct HostCopy(Host);
 
 // SAFETY: the context is only passed to `report`, which the loader promises to be callable
@@ -100,7 +102,8 @@ struct Work {
 
 /// The outcome of one call of Collect.
 enum CollectOutcome {
-    /// Objects, or blocks of other machines.
+    /// Objects, or blocks of other machines: the bytes from `start` on, and the number of objects
+    /// in them.
     Data { bytes: Vec<u8>, start: usize, objects: u32 },
     /// No data: the provider has nothing that the request wants, or it failed and the failure is
     /// reported.
@@ -128,7 +131,8 @@ impl Library {
         }
     }
 
-    /// The same library, which finds its linkage with `lookup`.
+    /// The same library, which passes the provider the list that `linkage` finds if this list
+    /// begins with the string that the loader passed to Open, and otherwise that string alone.
     #[must_use]
     pub const fn linkage(mut self, linkage: LinkageLookup) -> Self {
         self.linkage = linkage;
@@ -172,9 +176,10 @@ impl Library {
         }
     }
 
-    /// Answers a loader's call of Open. The first call makes the provider and opens a session.
-    /// Returns a Windows error code: `ERROR_FILE_NOT_FOUND` if no indexes are allotted to the
-    /// provider, `ERROR_GEN_FAILURE` if it fails or panics. The reason is reported.
+    /// Answers a loader's call of Open. The first call, and the first after the last Close, makes
+    /// the provider and opens a session. Returns a Windows error code: `ERROR_FILE_NOT_FOUND` if
+    /// the provider needs allotted indexes and has none, `ERROR_GEN_FAILURE` if the provider fails
+    /// or panics. The reason is reported.
     ///
     /// # Safety
     /// `linkage` is NULL or a string: on Windows up to a NUL, elsewhere up to
@@ -198,6 +203,7 @@ impl Library {
         ERROR_SUCCESS
     }
 
+    /// Makes the provider and opens its first session. `Err` is the error code of Open.
     fn start(&self, linkage: Option<String>) -> Result<Running, u32> {
         let provider = (self.make)();
         let told = self
@@ -249,8 +255,9 @@ impl Library {
 
     /// Answers a loader's call of Collect: writes the requested objects of the provider into the
     /// caller's buffer. Returns a Windows error code: `ERROR_MORE_DATA` if the buffer is too small,
-    /// `ERROR_INVALID_PARAMETER` if a pointer other than `value` is NULL. A provider that fails or
-    /// has nothing to give yields `ERROR_SUCCESS` with counts of 0; the failure is reported. On
+    /// `ERROR_INVALID_PARAMETER` if `data`, `bytes` or `object_types` is NULL, or if `*data` is
+    /// NULL and there is data to write. An invalid request, and a provider that is not open, fails
+    /// or has nothing to give, yield `ERROR_SUCCESS` with counts of 0; the failure is reported. On
     /// success `*data` points behind the written data.
     ///
     /// # Safety
@@ -323,6 +330,8 @@ impl Library {
         ERROR_SUCCESS
     }
 
+    /// The provider's answer to a query: objects of at most `room` bytes, or the blocks of other
+    /// machines.
     fn answer(&self, running: &Running, query: ObjectQuery, room: usize) -> CollectOutcome {
         let wanted = wanted(&running.description, &query);
         let foreign = matches!(query, ObjectQuery::Foreign(_));
@@ -459,6 +468,7 @@ impl Library {
 }
 
 impl Running {
+    /// Opens a session of the provider.
     fn open(&self) -> Result<Work, ProviderError> {
         let context = OpenContext::new(
             self.linkage.as_deref(),
@@ -507,8 +517,8 @@ fn is_costly(description: &ProviderDescription, wanted: &[TitleIndex]) -> bool {
     objects.filter(|o| o.cost == Cost::Costly).any(|object| wanted.contains(&object.spec.name))
 }
 
-/// Adds `first_counter` to the numbers of a description's names, which turns offsets into title
-/// indexes.
+/// Adds `first_counter` to the numbers of a description's objects, also of those that come along,
+/// which turns offsets into title indexes. The numbers of the counters are left as they are.
 fn shift(description: &mut ProviderDescription, first_counter: u32) {
     let shift = |index: &mut TitleIndex| index.0 = index.0.saturating_add(first_counter);
     for object in &mut description.objects {

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// Writes a warning about the provider `provider` to the system's log (syslog, and so the
-/// journal). Without a log the message is dropped: a missing log must not cost the reader
+/// Writes a warning about the provider `provider` to the system's log (syslog, and so the journal).
+/// On Windows, and without a log, the message is dropped: a missing log must not cost the reader
 /// anything.
 pub fn warn(provider: &str, message: &str) {
     #[cfg(unix)]
@@ -22,14 +22,16 @@ mod syslog {
     const SOCKET: &str = "/dev/log";
     /// Facility daemon (3), severity warning (4); RFC 3164, section 4.1.1.
     const PRIORITY: u32 = 3 * 8 + 4;
-    /// The longest line, in bytes; longer lines are cut off. RFC 3164 asks for no more in
-    /// one packet.
+    /// The length in bytes at which a line ends; only its last character may exceed it. RFC 3164
+    /// asks for lines of no more than 1024 bytes.
     const LONGEST: usize = 1000;
 
+    /// Sends a message to the system's log; failures are ignored.
     pub(super) fn send(provider: &str, message: &str) {
         send_to(Path::new(SOCKET), provider, message);
     }
 
+    /// Sends a message to the log that listens at `socket`; failures are ignored.
     pub(super) fn send_to(socket: &Path, provider: &str, message: &str) {
         let Ok(log) = UnixDatagram::unbound() else { return };
         // A log that does not keep up loses lines rather than delaying the reader.
@@ -37,8 +39,8 @@ mod syslog {
         let _ = log.send_to(line(provider, message).as_bytes(), socket);
     }
 
-    /// A line as the C library's `syslog` writes it, without the time, which
-    /// the log adds.
+    /// A line as the C library's `syslog` writes it, without the time, which the log adds. Control
+    /// characters become blanks.
     pub(super) fn line(provider: &str, message: &str) -> String {
         let mut line = format!("<{PRIORITY}>perfhive[{}]: ", std::process::id());
         let text = [provider, ": ", message].into_iter().flat_map(str::chars);
@@ -60,6 +62,8 @@ pub struct Limiter {
     every: Duration,
 }
 
+/// The count of one kind of messages: the start of its period, the number that passed in the
+/// period, and the number held back since one last passed.
 #[derive(Debug)]
 struct Kind {
     since: Instant,

@@ -1,5 +1,5 @@
-//! Definitions of providers, and the [`Registrar`] that keeps them: in the registry of
-//! Windows or in files elsewhere.
+//! Definitions of providers, and the [`Registrar`], which keeps their registrations: in the
+//! registry of Windows or in files elsewhere.
 
 use crate::registration::{
     InstanceKind, RegisteredCounter, RegisteredObject, Registration, Registrations,
@@ -10,14 +10,14 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The content of a definition file, before indexes are allotted: all numbers are offsets
-/// from First Counter and First Help.
+/// The content of a definition file, before indexes are allotted: a name or an object has its
+/// offset from First Counter, and a help text its offset from First Help.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProviderDefinition {
     /// The name of the service (`drivername`).
     pub name: String,
-    /// Offsets of the objects; empty if the file does not name them.
+    /// Offsets of the objects' names; empty if the file does not list the objects.
     pub objects: Vec<u32>,
     /// Names and help texts under their offsets, one entry per language. The help text of the name
     /// at an offset has the same offset.
@@ -77,7 +77,7 @@ pub struct DeclaredCounter {
     pub time: Option<u32>,
     /// `perfFreqID`: the `id` of the counter with the frequency; `None` if not declared.
     pub frequency: Option<u32>,
-    /// `defaultScale`: values are shown times ten to the power of this.
+    /// `defaultScale`: values are shown times ten to the power of this; 0 if not declared.
     pub scale: i32,
     /// Whether `detailLevel` is `advanced`.
     pub advanced: bool,
@@ -86,7 +86,8 @@ pub struct DeclaredCounter {
     /// `struct` and `field`: where the value lies in the provider's own data; `None` if not
     /// declared.
     pub field: Option<(String, String)>,
-    /// `noDisplay`: the counter serves another counter and is not listed.
+    /// Whether `noDisplay` is declared or the counter is a base: the counter serves another counter
+    /// and is not listed.
     pub no_display: bool,
     /// Further attributes, as written (`reference`, `displayAsHex`, ...).
     pub attributes: Vec<String>,
@@ -181,7 +182,7 @@ impl ProviderDefinition {
 
 /// The values of a registration that say what the library is and how it is called. A value that is
 /// `None` stays as in an earlier registration of the name; without an earlier one it is the
-/// default.
+/// default, which only `library` lacks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Functions {
     /// `Library`: the absolute path of the library; `None` to leave it as it was.
@@ -194,8 +195,8 @@ pub struct Functions {
     /// `Close`: the function's name, an empty text if there is no such function; `None` to leave it
     /// as it was.
     pub close: Option<String>,
-    /// `Linkage\Export`: the strings that are the argument of Open; `None` to leave them as they
-    /// were.
+    /// `Linkage\Export`: the strings that are the argument of Open, an empty list for none; `None`
+    /// to leave them as they were.
     pub linkage: Option<Vec<String>>,
     /// `Open Timeout`: how long Open may take; `None` to leave it as it was.
     pub open_timeout: Option<Duration>,
@@ -222,7 +223,7 @@ impl Functions {
         ["OpenPerformanceData", "CollectPerformanceData", "ClosePerformanceData"];
 
     /// The registration of the provider `name` with these values. Values that are `None` come from
-    /// the registration `before`, if there is one.
+    /// the registration `before`; without it they are the defaults.
     ///
     /// # Errors
     /// [`RegisterErrorKind::Invalid`] if no library is named or known, or a path of `reads` is not
@@ -301,8 +302,9 @@ pub trait Registrar {
     fn place(&self) -> String;
 
     /// Registers a provider: allots indexes, and writes names, help texts and the library. An
-    /// earlier registration of the name is replaced; its indexes are kept if the new names fit into
-    /// them.
+    /// earlier registration of the name is replaced; its indexes change only if need be: in the
+    /// registry of Windows if names or help texts differ, in a file if the new names would take an
+    /// index of another provider.
     ///
     /// # Errors
     /// [`RegisterError`]; nothing has changed then.
@@ -382,11 +384,12 @@ pub struct RegisterError {
 pub enum RegisterErrorKind {
     /// The request is invalid: a bad name, no library.
     Invalid,
-    /// There is no such registration.
+    /// No provider is registered under the name.
     NotRegistered,
     /// The name or an index belongs to another provider.
     Taken,
-    /// Permissions are missing: the caller may not write, or other users may write a file.
+    /// The caller may not write, or a file is not trusted, for instance because other users may
+    /// write it.
     Denied,
     /// The existing registrations are damaged, and writing would lose them.
     Damaged,

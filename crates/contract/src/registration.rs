@@ -26,13 +26,13 @@ pub struct Registration {
     /// `Object List`: the only objects that the provider is asked for; empty if
     /// it is asked for everything.
     pub objects: Vec<TitleIndex>,
-    /// `First Counter`: index of the first name.
+    /// `First Counter`: index of the first name; 0 if no names are registered.
     pub first_counter: u32,
-    /// `Last Counter`: index of the last name.
+    /// `Last Counter`: index of the last name; 0 if no names are registered.
     pub last_counter: u32,
-    /// `First Help`: index of the first help text.
+    /// `First Help`: index of the first help text; 0 if no names are registered.
     pub first_help: u32,
-    /// `Last Help`: index of the last help text.
+    /// `Last Help`: index of the last help text; 0 if no names are registered.
     pub last_help: u32,
     /// Whether `Disable Performance Counters` is set: the provider is registered and not
     /// asked.

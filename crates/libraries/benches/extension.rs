@@ -3,8 +3,8 @@
 //!
 //! Both write the same object through a broker, with everything tested. A third turn hands a packet
 //! to another process and back, and does nothing else: the time that the machine takes to wake two
-//! processes differs by a factor of twenty from one to the next, and is not perfhive's. They take turns,
-//! so that a slow moment hits all alike; the median counts.
+//! processes differs by a factor of twenty from one machine to the next, and is not perfhive's. The
+//! three take turns, so that a slow moment hits all of them alike; the median counts.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark that fails may panic")]
 
 #[cfg(target_os = "linux")]
@@ -37,7 +37,8 @@ mod linux {
     const OBJECT: TitleIndex = TitleIndex(50000);
     const ROUNDS: usize = 4000;
     const WARM_UP: usize = 500;
-    /// The most microseconds that a collection should take beyond a bare exchange of packets.
+    /// The most microseconds that a collection of one instance from the host process should take
+    /// beyond a collection in Rust and a bare exchange of packets together.
     const GOAL: f64 = 30.0;
     /// The argument of the process that hands packets back.
     const ECHO: &str = "--echo";
@@ -109,6 +110,7 @@ mod linux {
         println!("\nMedian of {ROUNDS} turns each, through a broker; load average {load}.");
     }
 
+    /// Measures the three with this many instances, and prints a row of the table.
     fn row(folder: &Path, instances: usize, kind: &str) {
         let mut brokers = [in_rust(instances), in_library(folder, kind)];
         let mut echo = Echo::start();
@@ -170,6 +172,7 @@ mod linux {
         Broker::builder("bench:", "HERE").provider(Arc::new(provider)).build()
     }
 
+    /// A broker of the library zoo.c, compiled into `folder`; `kind` is the linkage.
     fn in_library(folder: &Path, kind: &str) -> Broker {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let library = folder.join(format!("{kind}.so"));

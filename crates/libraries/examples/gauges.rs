@@ -1,5 +1,5 @@
-//! A provider in Rust as a library: one object with an instance for each word
-//! of its linkage string, and a counter of its collections.
+//! A provider in Rust as a library: one object with an instance for each word of the linkage
+//! string. The object's only counter is the number of earlier collections.
 //!
 //! ```text
 //! cargo build --release --example gauges
@@ -25,9 +25,9 @@ provider_library! {
     close: CloseGauges,
 }
 
-/// Offsets from First Counter of the object's name and of its counter's name, as in the
-/// .ini file.
+/// The offset of the object's name from First Counter, as in the .ini file.
 const GAUGES: TitleIndex = TitleIndex(0);
+/// The offset of the counter's name from First Counter, as in the .ini file.
 const ASKED: TitleIndex = TitleIndex(2);
 
 struct Gauges;
@@ -62,6 +62,7 @@ impl Provider for Gauges {
     }
 }
 
+/// The number of collections so far, of all sessions.
 static TIMES: AtomicU64 = AtomicU64::new(0);
 
 /// A session; each collecting thread has its own.

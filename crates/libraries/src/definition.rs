@@ -29,8 +29,8 @@ pub struct ReadOptions {
     pub symbols: Option<PathBuf>,
 }
 
-/// Reads a definition file: a manifest if its name ends in `.man` or `.xml`, and
-/// otherwise an `.ini` file with the symbol file that it names.
+/// Reads a definition file: a manifest, with any number of providers, if the file's name ends in
+/// `.man` or `.xml`, and otherwise an `.ini` file, with one provider, and its symbol file.
 ///
 /// # Errors
 /// [`DefinitionError`] with file, line, and the way out.

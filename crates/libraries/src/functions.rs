@@ -12,12 +12,12 @@ use std::path::Path;
 const SHOWN: usize = 12;
 
 /// Fills in the missing names of Open, Collect and Close: the usual names, or the only `Collect...`
-/// that the library exports with its `Open...` and `Close...`. The name of an Open or Close that
-/// the library does not export becomes empty. Without a library nothing changes.
+/// that the library exports with its `Open...` and `Close...`. If the library exports no such Open
+/// or Close, the missing name becomes empty. Without a library nothing changes.
 ///
 /// # Errors
-/// If the library cannot be read, exports no such function or several, or lacks a named one;
-/// `functions` is unchanged then.
+/// If the library cannot be read, exports no Collect function or several, or lacks a function that
+/// `functions` names; `functions` is unchanged then.
 pub fn fill(functions: &mut Functions) -> Result<(), RegisterError> {
     let Some(library) = functions.library.clone() else { return Ok(()) };
     let exports = exports(&library)?;
@@ -58,6 +58,8 @@ pub fn exports(library: &Path) -> Result<Vec<String>, RegisterError> {
     Ok(names)
 }
 
+/// The functions with the missing names filled in. `Err` is a message that begins behind the
+/// library's path.
 fn choose(functions: &Functions, exports: &[String]) -> Result<Functions, String> {
     let has = |name: &str| exports.iter().any(|other| other == name);
     let mut chosen = functions.clone();
@@ -83,6 +85,8 @@ fn choose(functions: &Functions, exports: &[String]) -> Result<Functions, String
     Ok(chosen)
 }
 
+/// The only function that begins with `Collect`, in any case of letters. `Err` is a message as in
+/// [`choose`].
 fn only_collect(exports: &[String]) -> Result<String, String> {
     let all: HashSet<&str> = exports.iter().map(String::as_str).collect();
     let found: Vec<&String> = exports
@@ -105,6 +109,7 @@ fn only_collect(exports: &[String]) -> Result<String, String> {
     }
 }
 
+/// The part of a message that lists the exported functions, at most [`SHOWN`] of them by name.
 fn there_are(exports: &[String]) -> String {
     let shown: Vec<&str> = exports.iter().take(SHOWN).map(String::as_str).collect();
     match exports.len().checked_sub(SHOWN) {

@@ -127,13 +127,13 @@ impl Hive {
         }
     }
 
-    /// `Last Counter`: the highest index of a name.
+    /// `Last Counter`: the highest index of a provider's name; `Base Index` - 1 without providers.
     #[must_use]
     pub fn last_counter(&self) -> u32 {
         self.last_counter
     }
 
-    /// `Last Help`: the highest index of a help text.
+    /// `Last Help`: the highest index of a provider's help text; `Base Index` without providers.
     #[must_use]
     pub fn last_help(&self) -> u32 {
         self.last_help
@@ -151,6 +151,7 @@ impl Hive {
         self.services.iter().map(|service| &service.registration)
     }
 
+    /// The index in `services` of the provider `name`, without regard to case.
     fn place(&self, name: &str) -> Option<usize> {
         let folded = fold(name);
         self.services.iter().position(|service| fold(&service.registration.name) == folded)
@@ -220,6 +221,7 @@ pub(crate) fn span(one: &Registration) -> RangeInclusive<u32> {
     one.first_counter.min(one.first_help)..=one.last_counter.max(one.last_help)
 }
 
+/// Whether two providers have an index in common.
 fn overlap(a: &Registration, b: &Registration) -> bool {
     let (a, b) = (span(a), span(b));
     a.start() <= b.end() && b.start() <= a.end()

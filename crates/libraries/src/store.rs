@@ -54,7 +54,8 @@ enum Step {
 }
 
 impl HiveFile {
-    /// The hive of this scope in a folder. The first change creates the folder and the file.
+    /// The hive of this scope in a folder: the file `hive`. The first change creates the folder and
+    /// the file.
     #[must_use]
     pub fn new(scope: Scope, folder: impl Into<PathBuf>) -> Self {
         let folder = folder.into();
@@ -144,8 +145,8 @@ impl HiveFile {
         Err(RegisterError::new(RegisterErrorKind::Damaged, message))
     }
 
-    /// Changes the hive with `change` while holding the hive's lock. Returns the result of
-    /// `change`.
+    /// Changes the hive with `change` while holding the hive's lock, and writes it if it differs
+    /// then. Returns the result of `change`. `step` is called before each step.
     fn change<T>(
         &self,
         change: impl FnOnce(&mut Hive) -> Result<T, RegisterError>,
@@ -172,6 +173,7 @@ impl HiveFile {
         Ok(answer)
     }
 
+    /// Creates the hive's folder with these mode bits. A folder that exists is left as it is.
     fn make_folder(&self, mode: u32) -> Result<(), RegisterError> {
         if self.folder.is_dir() {
             return Ok(());
@@ -184,6 +186,8 @@ impl HiveFile {
             .map_err(failed)
     }
 
+    /// Takes the lock of the hive. It is an error if another program holds the lock for
+    /// [`PATIENCE`].
     fn lock(&self) -> Result<File, RegisterError> {
         let failed = |error: io::Error| self.failed("lock", &error);
         let lock = OpenOptions::new()
@@ -215,6 +219,7 @@ impl HiveFile {
         }
     }
 
+    /// Replaces the hive's file by a file with these bytes and mode bits.
     fn write(
         &self,
         bytes: &[u8],
@@ -258,6 +263,7 @@ impl HiveFile {
         folder.sync_all().map_err(failed)
     }
 
+    /// The error for a failed system call, with the way out; `what` is what was to be done.
     fn failed(&self, what: &str, error: &io::Error) -> RegisterError {
         let denied = matches!(
             error.kind(),

@@ -219,7 +219,8 @@ impl<A: Source, B: Yielding> Beside<A, B> {
     }
 }
 
-/// Whether an ask lists objects by index and the catalogue `theirs` has none of them.
+/// Whether an ask lists objects by index, at least one, and the catalogue `theirs` has none of
+/// them.
 fn is_for_none(ask: &Ask, theirs: &Catalogue) -> bool {
     let ObjectQuery::Indexes(list) = &ask.objects else { return false };
     !list.is_empty() && list.iter().all(|name| theirs.object(*name).is_none())

@@ -64,8 +64,9 @@ use std::time::{Duration, Instant};
 /// row that it must deliver missing objects before it is used for them again.
 const IN_A_ROW: u32 = 2;
 /// The first pause before a failed part is asked for again. The pause doubles up to
-/// `LONGEST_PAUSE`.
+/// [`LONGEST_PAUSE`].
 pub(crate) const FIRST_PAUSE: Duration = Duration::from_secs(5);
+/// The longest pause before a failed part is asked for again.
 pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
 /// The length of the next pause. It doubles each time that a pause is taken.
@@ -86,7 +87,7 @@ impl Pause {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Calls {
     state: CallState,
-    /// The pause after the next hang.
+    /// The pause after the next hang, unless that hang counts as the first.
     pause: Pause,
     /// The time of the newest hang; `None` before the first.
     last: Option<Instant>,
@@ -264,11 +265,13 @@ impl Whole {
         }
     }
 
+    /// Forgets the failures, and returns `next`.
     fn forgive(&mut self, next: Next) -> Next {
         self.failures = 0;
         next
     }
 
+    /// Enters a state; all counts begin anew, and the first pause begins.
     fn decide(&mut self, state: State, now: Instant) -> Next {
         *self = Self { state, ..Self::NEW };
         self.again = Some(now + self.pause.take());

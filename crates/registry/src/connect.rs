@@ -31,6 +31,7 @@ pub struct Dialer<R> {
     attempt: Mutex<Option<Attempt<R>>>,
 }
 
+/// An attempt to connect, on a thread of its own.
 struct Attempt<R> {
     answer: Receiver<Result<R, u32>>,
     /// The time at which the attempt's timeout ends. After that, callers do not wait, and only test
@@ -67,6 +68,7 @@ impl<R: Send + 'static> Dialer<R> {
         }
     }
 
+    /// Starts an attempt; `None` if no thread can be started.
     fn start(&self) -> Option<Attempt<R>> {
         let (connect, host) = (Arc::clone(&self.connect), self.host.clone());
         let (done, answer) = sync_channel(1);
@@ -98,6 +100,7 @@ impl<R: PerfRegistry + 'static> Remote<R> {
         Self { dialer, connection: None, user, told: Vec::new() }
     }
 
+    /// The connection, which is made if there is none.
     fn connection(&mut self) -> Result<&mut R, u32> {
         if self.connection.is_none() {
             self.connection = Some(self.dialer.dial()?);

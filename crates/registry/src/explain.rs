@@ -61,6 +61,7 @@ pub(crate) fn explain(code: u32, host: Option<&str>) -> (SourceErrorKind, String
     }
 }
 
+/// The kind and the message of an error code from this machine.
 fn local(code: u32) -> (SourceErrorKind, String) {
     use SourceErrorKind as Kind;
     let (kind, text) = match code {
@@ -155,6 +156,7 @@ fn logon(code: u32, host: &str) -> Option<String> {
     })
 }
 
+/// The kind and the message of an error code from the machine `host`.
 fn remote(code: u32, host: &str) -> (SourceErrorKind, String) {
     use SourceErrorKind as Kind;
     if let Some(why) = logon(code, host) {

@@ -71,8 +71,8 @@ pub struct Fallback<A, B> {
     told: bool,
 }
 
-/// A catalogue of both sources, and the catalogue of the first source of which it was made; `None`
-/// if the first source is broken.
+/// A catalogue of both sources, and `of`, the catalogue of the first source of which it was made;
+/// `of` is `None` if the first source is broken.
 struct MergedCatalogue {
     of: Option<Arc<Catalogue>>,
     merged: Arc<Catalogue>,
@@ -113,6 +113,7 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         Ok(self.decision.as_ref().and_then(|decision| decision.reason.as_deref()))
     }
 
+    /// Asks the second source once for the objects that it can deliver.
     fn learn_capable(&mut self) -> Result<(), SourceError> {
         if self.capable.is_empty() {
             let theirs = self.second.catalogue(&Ask::everything())?;
@@ -162,7 +163,9 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
     }
 
     /// Asks the first source: for `rest` if the ask was `divided`, else for the whole ask. Returns
-    /// whether the answer changed the decision, so that the ask must be divided again.
+    /// whether the answer or its error changed the decision, so that the ask must be divided again.
+    /// Otherwise the error of a divided ask becomes a fault in `out`, and that of a whole ask is
+    /// returned.
     fn collect_first(
         &mut self,
         request: &Ask,
@@ -379,6 +382,7 @@ fn nothing() -> ObjectQuery {
     ObjectQuery::Indexes(Vec::new())
 }
 
+/// Whether a query is an empty list of indexes.
 fn is_empty(query: &ObjectQuery) -> bool {
     matches!(query, ObjectQuery::Indexes(list) if list.is_empty())
 }

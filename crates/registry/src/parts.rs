@@ -141,7 +141,9 @@ pub(crate) fn divide(
 /// The reason why a query has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failed {
+    /// The value could not be read.
     Read(ReadError),
+    /// The value is not a data block.
     Parse(ParseError),
 }
 
@@ -303,6 +305,8 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// Asks for these objects in one query, and notes the sound ones of the answer as found.
+    /// Returns the error of the first damaged object; `None` if none is damaged.
     fn read(&mut self, indexes: &[TitleIndex]) -> Result<Option<ParseError>, Failed> {
         if indexes.iter().any(|index| self.hanging.contains(index)) {
             return Err(Failed::Read(ReadError::Hangs));

@@ -220,6 +220,7 @@ impl RegistrySource {
         })
     }
 
+    /// Forgets the catalogue, the titles and the list of providers, so that they are read again.
     fn outdate(&mut self) {
         self.titles_generation += 1;
         self.catalogue = None;
@@ -230,6 +231,7 @@ impl RegistrySource {
         self.databases.clear();
     }
 
+    /// The registered providers, read once until they are outdated.
     fn services(&mut self) -> Arc<[Service]> {
         if let Some(services) = &self.services {
             return Arc::clone(services);
@@ -290,6 +292,7 @@ impl RegistrySource {
 }
 
 impl RegistrySource {
+    /// The catalogue with all objects of `Global`, which are collected if it does not have them.
     fn whole_catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         match &self.catalogue {
             Some(catalogue) if self.is_whole && !self.unsure => Ok(Arc::clone(catalogue)),
@@ -405,7 +408,8 @@ impl Source for RegistrySource {
 
     /// For `Global`, the objects of `Global` and, if costly objects were asked for before, those of
     /// `Costly`; a caller that does not need costly objects does not wait for their collection. For
-    /// a list of objects, the listed objects that exist and all objects that are known already; the
+    /// `Costly`, the objects of both, of which the costly ones are collected for this. For a list
+    /// of objects, the listed objects that exist and all objects that are known already; the
     /// registry is asked only for the unknown ones.
     fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         self.notice_changes();

@@ -73,7 +73,7 @@ pub fn languages(registry: &mut dyn PerfRegistry) -> Vec<Language> {
 }
 
 /// Whether there are titles in the user's language that differ from the English titles. `false` if
-/// the titles in the user's language cannot be read.
+/// the titles in the user's language cannot be read or are none.
 fn has_own_titles(registry: &mut dyn PerfRegistry) -> bool {
     let own = list(registry, RegistryKey::NlsText, "Counter");
     own.as_ref().is_ok_and(|own| !own.titles.is_empty())
@@ -185,6 +185,7 @@ fn first_list<'a>(
     found
 }
 
+/// The list in one value. A list of more than 16 MiB, and a value that is not a list, are errors.
 fn list(
     registry: &mut dyn PerfRegistry,
     place: RegistryKey<'_>,

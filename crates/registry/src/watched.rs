@@ -56,6 +56,7 @@ struct Helper {
 }
 
 impl Helper {
+    /// Starts a thread that calls `registry`; `None` if no thread can be started.
     fn start(mut registry: Box<dyn PerfRegistry>) -> Option<Self> {
         let (calls, to_make) = sync_channel::<Call>(1);
         let (made, answers) = sync_channel(1);

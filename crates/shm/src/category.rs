@@ -55,7 +55,7 @@ impl CategoryBuilder {
         self
     }
 
-    /// Sets the longest name of an instance, in bytes of UTF-8; 256 by default.
+    /// Sets the greatest length of an instance's name, in bytes of UTF-8; 256 by default.
     #[must_use]
     pub fn longest_name(mut self, bytes: usize) -> Self {
         self.declared.longest_name = bytes;
@@ -102,7 +102,8 @@ impl CategoryBuilder {
 }
 
 /// A category of counters that this process publishes. Clones are handles to the same category. Its
-/// file is removed when the last handle is dropped.
+/// file is removed when the last of these handles is dropped; handles to instances and counters do
+/// not keep it.
 #[derive(Clone, Debug)]
 pub struct PublishedCategory(Arc<Published>);
 
@@ -121,6 +122,7 @@ pub(crate) struct Shared {
     table: Mutex<Table>,
 }
 
+/// The instances of a category, and the use of its slots.
 #[derive(Debug, Default)]
 struct Table {
     instances: HashMap<String, Entry>,
@@ -130,9 +132,12 @@ struct Table {
     used: usize,
 }
 
+/// An instance in the table.
 #[derive(Debug)]
 enum Entry {
+    /// An instance with [`Lifetime::Process`], which the table keeps alive.
     Kept(Arc<InstanceShared>),
+    /// An instance with [`Lifetime::Handles`], which only its handles keep alive.
     Followed(Weak<InstanceShared>),
 }
 
@@ -195,7 +200,7 @@ impl PublishedCategory {
         &self.shared().file.path
     }
 
-    /// A counter of a category without instances.
+    /// A counter of a category without instances, by its name in any case of ASCII letters.
     ///
     /// # Errors
     /// [`PublishErrorKind::BadName`] if there is no such counter, it has a base (see
@@ -214,6 +219,7 @@ impl PublishedCategory {
         self.only()?.pair(name)
     }
 
+    /// The only instance of a category without instances.
     fn only(&self) -> Result<PublishedInstance, PublishError> {
         if self.shared().declared.instances.is_some() {
             let message = format!("{:?} has instances: name one", self.name());
@@ -366,6 +372,7 @@ impl Shared {
         self.word(self.slot_at(slot) + slot::STATE)
     }
 
+    /// The offset in bytes of a slot's entry in the slot table.
     fn slot_at(&self, slot: usize) -> usize {
         self.places.live_at + LIVE + slot * SLOT
     }
@@ -436,8 +443,9 @@ impl Drop for Published {
 #[derive(Clone, Debug)]
 pub struct PublishedInstance(Arc<InstanceShared>);
 
-/// The state of an instance that its handles share. The slot is not reused while this is alive, so that handles to a removed instance write to a
-/// place that no reader looks at.
+/// The state of an instance that its handles share. The instance's slot is not used again while
+/// this state is alive, so that handles to a removed instance write to a place that no reader looks
+/// at.
 #[derive(Debug)]
 pub(crate) struct InstanceShared {
     category: Arc<Shared>,
@@ -452,7 +460,7 @@ impl PublishedInstance {
         &self.0.name
     }
 
-    /// A counter of this instance.
+    /// A counter of this instance, by its name in any case of ASCII letters.
     ///
     /// # Errors
     /// [`PublishErrorKind::BadName`] if there is no such counter, or it has a base: see
@@ -480,6 +488,8 @@ impl PublishedInstance {
         Ok(PairCounter::new(self.0.clone(), words, self.0.category.guard))
     }
 
+    /// The offset in the file of the cells of a counter, and the counter's declaration. The case of
+    /// ASCII letters in the name is ignored.
     fn find(&self, name: &str) -> Result<(usize, &CounterDeclaration), PublishError> {
         let Shared { declared, places, .. } = &*self.0.category;
         let mut counters = declared.counters.iter().zip(&places.cells);

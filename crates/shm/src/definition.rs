@@ -100,7 +100,8 @@ pub(crate) struct Declared {
     pub(crate) longest_name: usize,
 }
 
-/// The offsets in bytes of all parts of a category's file.
+/// The layout of a category's file: the offsets and sizes of its parts in bytes, and the number of
+/// its slots.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
     pub(crate) slots: usize,
@@ -187,6 +188,7 @@ impl Declared {
         Ok(Places { slots, name_size, live_at, names_at, values_at, values_size, file_size, cells })
     }
 
+    /// All names and help texts, in the order of the file.
     fn texts(&self) -> impl Iterator<Item = &str> {
         let counters = self.counters.iter().flat_map(|counter| [&*counter.name, &*counter.help]);
         [&*self.name, &*self.help].into_iter().chain(counters)
@@ -262,12 +264,14 @@ impl Declared {
     }
 }
 
+/// Copies bytes to the offset `at` of `out`; does nothing if they do not fit.
 fn put(out: &mut [u8], at: usize, bytes: &[u8]) {
     if let Some(place) = out.get_mut(at..).and_then(|rest| rest.get_mut(..bytes.len())) {
         place.copy_from_slice(bytes);
     }
 }
 
+/// Checks that a name has characters other than blanks, and no control characters.
 fn check_text(what: &str, text: &str) -> Result<(), PublishError> {
     if text.trim().is_empty() || text.chars().any(char::is_control) {
         let message = format!("{what} is {text:?}: expected text without control characters");

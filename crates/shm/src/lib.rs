@@ -1,10 +1,11 @@
 //! Counters that a program publishes in shared memory: what .NET offers to its own programs, for
 //! programs in any language.
 //!
-//! A program declares a [`PublishedCategory`] with its counters and counts. Readers see it like any other
-//! object, without asking the program. A change is one relaxed atomic operation in a mapped file.
-//! The manual's `shared-memory.md` describes the file's layout, by which programs in other
-//! languages publish too.
+//! A program declares a [`PublishedCategory`] with its counters, and then counts with these.
+//! Readers see the category like any other object, without asking the program. A change is one
+//! relaxed atomic operation in a mapped file, or a few for a counter with a base. The manual's
+//! `shared-memory.md` describes the file's layout, by which programs in other languages publish
+//! too.
 //!
 //! ```
 //! use perfhive_shm::{PublishedCategory, CounterDeclaration, CounterType};

@@ -39,8 +39,9 @@ pub(crate) struct Owner {
     /// The start time of the process: on Linux in clock ticks since the machine's start, on Windows
     /// as a FILETIME.
     pub(crate) start: u64,
-    /// The namespaces that `pid` and `start` belong to; 0 on Windows, which has none.
+    /// The namespace that `pid` belongs to; 0 if it is not known, and on Windows, which has none.
     pub(crate) pid_namespace: u64,
+    /// The namespace that `start` belongs to; 0 if it is not known, and on Windows, which has none.
     pub(crate) time_namespace: u64,
 }
 
@@ -74,8 +75,9 @@ pub(crate) enum Cleared {
 /// lock it.
 const YOUNG: Duration = Duration::from_secs(60);
 
-/// Removes a file that an ended process of this user published or was about to publish, whatever
-/// the file's contents are. Returns what became of it.
+/// Removes a file that an ended process of this user published or was about to publish, even if the
+/// file is damaged; a file of another version of the layout is left. Returns what became of the
+/// file.
 pub(crate) fn clear_away(path: &Path) -> Cleared {
     let Ok(file) = open(path) else { return Cleared::InUse };
     if !is_plain_file(&file) || is_being_made(&file, path) || !lock_if_free(&file) {

@@ -72,6 +72,7 @@ pub(crate) trait Word {
     fn get(&self, order: Ordering) -> u64;
     /// Adds a number; returns the number from before the addition.
     fn add(&self, number: u64, order: Ordering) -> u64;
+    /// Replaces the number by `new` if it is `current`; returns whether it was.
     fn replace(&self, current: u64, new: u64) -> bool;
 }
 
@@ -137,8 +138,9 @@ const SIZES: Sizes =
 const TAG: u32 = SIZES.tag;
 const BASE_BITS: u64 = (1 << TAG) - 1;
 const VALUE_BITS: u64 = u64::MAX >> (u64::BITS - SIZES.value);
-/// The distance at which anchors are renewed: half of the range.
+/// The distance at which the anchor of the base is renewed: half of its range.
 const BASE_BEHIND: u64 = 1 << (TAG - 1);
+/// The distance at which the anchor of the value is renewed: half of its range.
 const VALUE_BEHIND: u64 = 1 << (SIZES.value - 1);
 /// The bits of the tagged number of which one changes when the base passes a multiple of
 /// `look_base` or the value a multiple of `look_value`. (The carry of the base counts with the
@@ -151,6 +153,7 @@ pub(crate) struct Pair<'a, W> {
     pub(crate) value: &'a W,
     /// The anchor of the base: a base that the counter had not long ago.
     pub(crate) base: &'a W,
+    /// The sum of the small updates, as one number: value * 2^20 + base.
     pub(crate) tagged: &'a W,
     /// The number of large updates that have begun.
     pub(crate) begun: &'a W,
@@ -264,6 +267,7 @@ impl<W: Word> Pair<'_, W> {
         }
     }
 
+    /// Adds to the value and to the base in a large update.
     #[cold]
     fn add_large(&self, value: u64, base: u64) {
         // A reader that sees one of the additions sees `begun`; one that sees `ended` sees both.

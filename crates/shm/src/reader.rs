@@ -31,8 +31,8 @@ pub struct InstanceValues {
     pub name: String,
     /// The program's number for the instance; `None` if the program gave none.
     pub unique_id: Option<u32>,
-    /// The numbers of the instance's counters, each followed by its base. Times of timers are in
-    /// nanoseconds if the definition says so.
+    /// The numbers of the instance's counters, each followed by its base if it has one. Times of
+    /// timers are in nanoseconds if the definition says so.
     pub values: Vec<u64>,
 }
 

@@ -78,6 +78,8 @@ impl<'a> Warnings<'a> {
         self.list.len() < Self::LIMIT
     }
 
+    /// Adds a warning about a line, or about the whole file for `None`. Warnings beyond the first
+    /// [`LIMIT`](Self::LIMIT) are only counted.
     pub(crate) fn add(&mut self, line: Option<u32>, message: impl Into<String>) {
         if self.has_room() {
             self.list.push(DefinitionError::new(self.file, line, message));
@@ -86,6 +88,7 @@ impl<'a> Warnings<'a> {
         }
     }
 
+    /// An error about the same file. It is returned only, and does not count as a warning.
     pub(crate) fn error(
         &self,
         line: impl Into<Option<u32>>,
@@ -94,6 +97,7 @@ impl<'a> Warnings<'a> {
         DefinitionError::new(self.file, line.into(), message)
     }
 
+    /// The warnings. If some were not kept, a last warning gives their number.
     pub(crate) fn finish(mut self) -> Vec<DefinitionError> {
         if self.left_out > 0 {
             let message = format!("{} more warnings", self.left_out);

@@ -56,6 +56,7 @@ impl<'a> Sections<'a> {
         self.0.get(name).map(Vec::as_slice)
     }
 
+    /// The lines of a section; empty also if there is no such section.
     fn lines(&self, name: &str) -> &[Line<'a>] {
         self.section(name).unwrap_or_default()
     }
@@ -85,8 +86,9 @@ enum Kind {
     Help,
 }
 
-/// The symbol, language and kind in a key of the form `SYMBOL_LLL_NAME`; `None` for any
-/// other key. A symbol may hold underscores and digits.
+/// The symbol, language and kind in a key of the form `SYMBOL_LLL_NAME` or `SYMBOL_LLL_HELP`, where
+/// `LLL` is three or four hexadecimal digits; `None` for any other key. A symbol may hold
+/// underscores and digits.
 fn text_key(key: &str) -> Option<(&str, &str, Kind)> {
     let (rest, kind) = key.rsplit_once('_')?;
     let kind = match () {
@@ -120,8 +122,9 @@ pub fn read_ini(
     })
 }
 
-/// Finds a symbol file by its name, relative to the `.ini` file, or beside it without regard
-/// to case.
+/// The path of the symbol file `name`: this path relative to the folder of the `.ini` file, or else
+/// a file in that folder that is called like the last part of `name`, if need be in another case of
+/// letters.
 fn symbol_file(ini: &Path, name: &str) -> Result<PathBuf, DefinitionError> {
     let folder = ini.parent().unwrap_or(Path::new(""));
     let name = name.replace('\\', "/");
@@ -241,10 +244,13 @@ fn languages(
 struct Made<'a> {
     header: &'a Path,
     symbols: Symbols,
+    /// The names by language and offset, each with its line.
     names: BTreeMap<LanguageId, BTreeMap<u32, (u32, String)>>,
+    /// The help texts by language and offset, each with its line.
     help: BTreeMap<LanguageId, BTreeMap<u32, (u32, String)>>,
-    /// The symbol that has each offset.
+    /// The symbols by their offsets.
     symbol_at: BTreeMap<u32, String>,
+    /// The languages that `[languages]` does not list; the texts in these languages are left out.
     foreign: BTreeSet<LanguageId>,
 }
 
@@ -260,7 +266,8 @@ impl<'a> Made<'a> {
         }
     }
 
-    /// The offset of a symbol that a line of the `.ini` file refers to.
+    /// The offset of a symbol that a line of the `.ini` file refers to. It is an error if the
+    /// symbol has no number, an odd or too high one, or one that another symbol has.
     fn offset(
         &mut self,
         name: &str,
@@ -299,6 +306,7 @@ impl<'a> Made<'a> {
         Ok(symbol.value)
     }
 
+    /// Adds the name or help text of a line of `[text]`.
     fn text(
         &mut self,
         line: &Line<'_>,
@@ -346,6 +354,7 @@ impl<'a> Made<'a> {
         Ok(())
     }
 
+    /// The offsets of the objects in `[objects]`; empty if there is no such section.
     fn objects(
         &mut self,
         sections: &Sections<'_>,

@@ -16,7 +16,7 @@ use roxmltree::{Document, Node, ParsingOptions};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
-/// The most elements of a manifest: more than any manifest has.
+/// The most XML nodes of a manifest: more than any manifest has.
 const MAX_NODES: u32 = 1 << 20;
 
 /// The most bytes of all names and descriptions together: more than a hive takes.
@@ -25,8 +25,8 @@ const MAX_TEXTS: usize = 16 << 20;
 /// attribute with each other one, which would take hours for thousands.
 const MAX_ATTRIBUTES: usize = 256;
 
-/// The most namespaces of a manifest: more than any manifest names. The XML reader copies all
-/// of them to each element.
+/// The most times that `xmlns` may stand in a manifest: more often than any manifest names a
+/// namespace. The XML reader copies all namespaces to each element.
 const MAX_NAMESPACES: usize = 1000;
 
 /// Reads a manifest.
@@ -98,8 +98,8 @@ pub fn parse_manifest(
     Ok(WithWarnings { value: definitions, warnings: reader.warnings.finish() })
 }
 
-/// The position of a tag with too many attributes; `None` without one. Follows the text as an
-/// XML reader does, and stops at invalid XML, which that reader refuses.
+/// The position, in bytes, of the first tag with too many attributes; `None` without such a tag.
+/// Follows the text as an XML reader does, and stops at invalid XML, which that reader refuses.
 fn crowded_tag(text: &str) -> Option<usize> {
     let mut at = 0;
     while let Some(found) = text.get(at..).and_then(|rest| rest.find('<')) {
@@ -147,6 +147,7 @@ fn declared_encoding(bytes: &[u8]) -> Option<FileEncoding> {
     name.parse().ok().filter(|_| !name.to_lowercase().starts_with("utf-16"))
 }
 
+/// Whether a node is an element with this name, in any namespace.
 fn named(node: &Node<'_, '_>, name: &str) -> bool {
     node.is_element() && node.tag_name().name() == name
 }
@@ -160,6 +161,8 @@ fn children<'a>(node: Node<'a, 'a>, name: &'a str) -> impl Iterator<Item = Node<
 /// The strings of a manifest, by `id`, in each language.
 type Strings<'a> = BTreeMap<LanguageId, HashMap<&'a str, &'a str>>;
 
+/// Collects the strings of all `stringTable`s. Without `culture` the language is English. Of
+/// several strings with one `id` in a language the first counts.
 fn strings<'a>(document: &'a Document<'a>) -> Strings<'a> {
     let mut found = Strings::new();
     let of_root = |name| children(document.root_element(), name);
@@ -177,6 +180,7 @@ fn strings<'a>(document: &'a Document<'a>) -> Strings<'a> {
     found
 }
 
+/// A reader of a manifest's providers, with the warnings so far.
 struct Reader<'a> {
     document: &'a Document<'a>,
     strings: Strings<'a>,
@@ -203,12 +207,14 @@ impl<'a> Reader<'a> {
         self.warnings.add(line, message);
     }
 
+    /// The value of a required attribute.
     fn needed(&self, node: Node<'a, 'a>, name: &str) -> Result<&'a str, DefinitionError> {
         node.attribute(name).ok_or_else(|| {
             self.error(node, format!("<{}> has no {name}; add it", node.tag_name().name()))
         })
     }
 
+    /// The number in an attribute; `None` if the element has no such attribute.
     fn number<T: std::str::FromStr>(
         &self,
         node: Node<'a, 'a>,
@@ -221,6 +227,7 @@ impl<'a> Reader<'a> {
             .map_err(|_| self.error(node, format!("{name} is {text:?}; it should be a number")))
     }
 
+    /// Reads a provider with its counter sets.
     fn provider(&mut self, provider: Node<'a, 'a>) -> Result<ProviderDefinition, DefinitionError> {
         let name = ["providerName", "symbol", "applicationIdentity"]
             .iter()
@@ -247,6 +254,7 @@ impl<'a> Reader<'a> {
         Ok(definition)
     }
 
+    /// Reads a counter set with its counters. `next` is the offset of the next name.
     fn counter_set(
         &mut self,
         set: Node<'a, 'a>,
@@ -312,7 +320,7 @@ impl<'a> Reader<'a> {
         Ok(object)
     }
 
-    /// Returns `next`, the offset of this name, and adds 2 to it.
+    /// Returns `next`, the offset of this name, and adds 2 to `next`.
     fn allot(&self, node: Node<'_, '_>, next: &mut u32) -> Result<u32, DefinitionError> {
         let offset = *next;
         if offset > MAX_OFFSET {
@@ -322,6 +330,8 @@ impl<'a> Reader<'a> {
         Ok(offset)
     }
 
+    /// Reads a counter. `structs` are the structures of its set; a `field` without a `struct` lies
+    /// in the first of them.
     fn counter(
         &mut self,
         node: Node<'a, 'a>,
@@ -408,8 +418,8 @@ impl<'a> Reader<'a> {
         Ok(is_named)
     }
 
-    /// The text of an attribute in each language: as written, or the strings that it refers
-    /// to.
+    /// The text of an attribute in each language: the strings that it refers to, or else the text
+    /// as written, for English.
     fn in_languages(
         &self,
         node: Node<'a, 'a>,

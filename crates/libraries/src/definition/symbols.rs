@@ -14,7 +14,7 @@ pub(super) struct Symbol {
     pub(super) line: u32,
 }
 
-/// The numbers that a header defines. Everything else in it is ignored.
+/// The symbols that a header defines. Everything else in the header is ignored.
 #[derive(Debug, Default)]
 pub(super) struct Symbols {
     known: HashMap<String, Symbol>,
@@ -23,6 +23,7 @@ pub(super) struct Symbols {
 }
 
 impl Symbols {
+    /// The symbol `name`; `None` if it is not defined as a number.
     pub(super) fn get(&self, name: &str) -> Option<Symbol> {
         self.known.get(name).copied()
     }
@@ -33,7 +34,8 @@ impl Symbols {
         self.unclear.get(name).map(|(line, why)| (*line, why.as_str()))
     }
 
-    /// Parses the text of a header; returns the symbols and warnings. `file` is for messages.
+    /// Parses the text of a header; returns the symbols and warnings. Of several definitions of a
+    /// symbol the last counts. `file` is for messages.
     pub(super) fn parse(file: &Path, text: &str) -> (Self, Vec<DefinitionError>) {
         let mut warnings = Warnings::new(file);
         let mut symbols = Self::default();
@@ -140,6 +142,8 @@ fn directives(text: &str) -> Vec<(u32, String)> {
     found
 }
 
+/// Appends a line without its comments to `out`. `in_comment` says whether the line begins inside
+/// `/* */`, and afterwards whether it ends inside.
 fn strip_comments(mut line: &str, in_comment: &mut bool, out: &mut String) {
     loop {
         if *in_comment {

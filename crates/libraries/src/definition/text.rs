@@ -53,9 +53,9 @@ fn ansi(language: LanguageId) -> &'static Encoding {
     }
 }
 
-/// Decodes the bytes of a file. `wanted` is the encoding that the caller named;
-/// a byte order mark takes precedence. `languages` finds the languages that a text names,
-/// given a text in which only ASCII is reliable.
+/// Decodes the bytes of a file: as its byte order mark says, else in the encoding `wanted`, else as
+/// UTF-16, as UTF-8 or in the code page of its languages. `languages` finds these languages in a
+/// text of which only the ASCII part is reliable.
 pub(super) fn decode(
     file: &Path,
     bytes: &[u8],

@@ -114,6 +114,8 @@ impl Hive {
         std::mem::take(&mut found.registration.disabled)
     }
 
+    /// Removes a provider with its texts, and lowers Last Counter and Last Help if the provider was
+    /// the last. `None` if no such provider is registered.
     fn remove(&mut self, name: &str) -> Option<Registration> {
         let one = self.services.remove(self.place(name)?).registration;
         let indexes = span(&one);
@@ -179,6 +181,8 @@ impl Hive {
         self.allowed(&(first..=end(first)?)).then_some(first)
     }
 
+    /// Whether the range lies between the base index and the highest index of the scope.
+    /// [`OWN_INDEXES`] are not looked at.
     fn allowed(&self, range: &std::ops::RangeInclusive<u32>) -> bool {
         *range.start() > self.base_index && *range.end() <= self.scope.highest()
     }

@@ -11,7 +11,7 @@ use perfhive_contract::{InstanceKind, RegisteredCounter, RegisteredObject, Regis
 use perfhive_format::{CounterType, TitleIndex};
 use std::fmt::Write as _;
 
-/// Writes the section, unless it would be empty.
+/// Writes the section `Services\NAME\Counters` of a provider, unless the provider declares nothing.
 pub(super) fn write(one: &Registration, out: &mut String) {
     if one.declared.is_empty() {
         return;
@@ -28,7 +28,8 @@ pub(super) fn write(one: &Registration, out: &mut String) {
     }
 }
 
-/// Reads a line of the section.
+/// Adds a line of the section to `declared`: `key` is its index, and `texts` are the values behind
+/// the `=`.
 pub(super) fn take(
     declared: &mut Vec<RegisteredObject>,
     key: &str,

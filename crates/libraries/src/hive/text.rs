@@ -13,9 +13,9 @@ use std::time::Duration;
 pub(super) const FIRST: &str = "perfhive hive 1";
 /// The last line. A file without it is cut off.
 pub(super) const LAST: &str = "[End]";
-/// The longest line: every character of a text may be escaped.
+/// The longest line, in bytes: many characters of a text may be escaped.
 const MAX_LINE: usize = MAX_TEXT * 4;
-/// The most faults that are kept; a file with more is not read further.
+/// The number of faulty lines after which a file is not read further.
 const MAX_FAULTS: usize = 100;
 
 /// The section that a line belongs to.
@@ -28,6 +28,7 @@ enum Section {
     Perflib,
     Names(LanguageId),
     Help(LanguageId),
+    /// A section of the provider at this index in the list of drafts.
     Service(usize, Part),
 }
 
@@ -40,8 +41,9 @@ enum Part {
 }
 
 impl Section {
-    /// The section that the text between a line's brackets names. `draft` returns the index of a
-    /// provider in the list of drafts, or `None` if there are too many providers.
+    /// The section that the text between a line's brackets names; `None` if it names no section.
+    /// `draft` returns the index of a provider in the list of drafts, or `None` if there are too
+    /// many providers.
     fn parse(text: &str, draft: impl FnOnce(&str) -> Option<usize>) -> Option<Self> {
         let parts: Vec<&str> = text.split('\\').collect();
         let is = |part: &str, name: &str| part.eq_ignore_ascii_case(name);
@@ -110,6 +112,7 @@ const KNOWN: [&str; 15] = [
     "Read Files",
 ];
 
+/// A hive that is being read, line by line.
 struct Reader {
     hive: Hive,
     drafts: Vec<Draft>,
@@ -121,7 +124,8 @@ struct Reader {
 }
 
 impl Hive {
-    /// Reads a hive. A damaged entry is left out and reported.
+    /// Reads the text form of a hive; returns the hive and the faults. A damaged entry is left out
+    /// and reported. Of a text with another first line nothing is read.
     #[must_use]
     pub fn parse(scope: Scope, bytes: &[u8]) -> (Self, Vec<HiveFault>) {
         let mut reader = Reader {
@@ -281,6 +285,8 @@ impl Reader {
         Ok(())
     }
 
+    /// The hive of what was read, and the faults; `last` is the number of the last line that was
+    /// read.
     fn finish(mut self, last: u32) -> (Hive, Vec<HiveFault>) {
         if !self.ended {
             let message = match self.faults.len() {
@@ -333,6 +339,7 @@ impl Reader {
 }
 
 impl Draft {
+    /// Notes a value of a section of the provider; `raw` is the value as written.
     fn take(
         &mut self,
         line: u32,
@@ -364,6 +371,8 @@ impl Draft {
         Ok(())
     }
 
+    /// The provider of this draft. `Err` is the line and the message of a fault for which it is
+    /// left out.
     fn finish(self) -> Result<Service, (u32, String)> {
         let Self { line, name, values, linkage, declared, other, .. } = self;
         let left_out = |line: u32, why: String| {

@@ -11,6 +11,7 @@ pub(super) enum Value {
 }
 
 impl Value {
+    /// Parses a value: a number, or texts in quotation marks with commas between them.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         if !text.starts_with('"') {
             let number = text.parse().map_err(|_| {
@@ -44,6 +45,7 @@ impl Value {
         }
     }
 
+    /// The only text of the value; a number and several texts are errors.
     pub(super) fn text(&self) -> Result<String, String> {
         match self {
             Self::Strings(strings) if strings.len() == 1 => Ok(strings.concat()),
@@ -96,8 +98,9 @@ fn unquote(text: &str) -> Result<(String, &str), String> {
     Err("a text has no end; a quotation mark ends it".to_string())
 }
 
-/// Writes a text in quotation marks. Quotation marks, backslashes, line breaks, tabs, control
-/// characters, and characters that change the direction of a line are escaped.
+/// Writes a text in quotation marks. Escaped are quotation marks, backslashes, control characters
+/// with line breaks and tabs, line and paragraph separators, byte order marks, and characters that
+/// change the direction of a line.
 pub(super) fn quote(out: &mut String, text: &str) {
     out.push('"');
     for c in text.chars() {

@@ -22,21 +22,21 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime};
 
-/// The number of failures in a row, or of timeouts in a row, that puts a provider into quarantine:
-/// as many as in a broker by default.
+/// The number of failures in a row, or of readers' waits in vain in a row, that puts a provider
+/// into quarantine: as many as in a broker by default.
 const QUARANTINE_AFTER: u32 = 5;
 /// The divisor of the usual patience for a provider for which a reader has waited in vain.
 const PROBATION: u32 = 4;
 /// The divisor by which the longest recent time fades: each call shrinks it by the time divided by
 /// this number.
 const FADES: u32 = 64;
-/// The period in which the tally of collections is written.
+/// The least time between two writes that only add the tally of collections.
 const WRITE_EVERY: Duration = Duration::from_secs(5);
 /// The longest time that noting a failure waits for other programs that hold the lock.
 const LOCK_PATIENCE: Duration = Duration::from_millis(100);
 
 /// The identity of a library's file: device, inode, seconds and nanoseconds of the last change,
-/// size.
+/// size. On Windows: 0, time of creation, time of the last change, 0, size.
 pub(crate) type LibraryStamp = (u64, u64, i64, i64, u64);
 
 /// The account of one provider.
@@ -46,6 +46,7 @@ pub(crate) struct Account {
     inner: Mutex<Inner>,
 }
 
+/// The part of an account that changes.
 struct Inner {
     /// The file of the account; `None` if the account is kept in memory alone.
     file: Option<AccountFile>,
@@ -56,7 +57,10 @@ struct Inner {
     /// The fingerprint of another library or registration that the account in the file is about, so
     /// that this account may be replaced. `None` if the file has no such account.
     replaces: Option<u64>,
+    /// The stamp of the file as last read or written; `None` if it was neither.
     stamp: Option<FileStamp>,
+    /// The time of the last attempt to write the file; at first the time at which the account was
+    /// opened.
     written: Instant,
 }
 
@@ -137,7 +141,7 @@ impl Account {
         is_paused.then(|| (ProviderState::Failed, message()))
     }
 
-    /// The time during which the library must not be called yet; `None` without a pause.
+    /// The rest of the pause in which the library must not be called; `None` without a pause.
     pub(crate) fn pause_left(&self) -> Option<Duration> {
         lock(&self.inner).record.pause_left(now())
     }
@@ -284,8 +288,10 @@ impl Drop for Account {
 }
 
 impl Inner {
-    /// Changes the record in memory and, if the lock is free within `patience`, in the file, and
-    /// adds the tally there.
+    /// Changes the record in memory and, if the lock is free within `patience`, also in the file,
+    /// where it adds the tally. An account of another library or registration in the file is left,
+    /// unless it is the one that `replaces` names. If the file was removed, the account begins
+    /// anew.
     fn change(&mut self, name: &str, patience: Duration, change: impl Fn(&mut Record)) {
         change(&mut self.record);
         let Some(file) = self.file.clone() else { return };
@@ -347,7 +353,7 @@ pub fn account_text(bytes: &[u8]) -> Option<String> {
     Record::parse(bytes).map(|record| record.to_text())
 }
 
-/// Removes the account of a provider from `folder`, because it is no longer registered, or its
+/// Removes the account of a provider from `folder`, after the provider was unregistered or its
 /// registration changed. Returns whether there was an account.
 ///
 /// # Errors

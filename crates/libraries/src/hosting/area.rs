@@ -36,7 +36,8 @@ pub(crate) struct Area {
 }
 
 impl Area {
-    /// Maps the beginning of a [`memory`], as much as a buffer of `room` bytes needs.
+    /// Maps the beginning of a [`memory`], as much as a buffer of `room` bytes needs. It is an
+    /// error if `room` is above [`LAST_ROOM`] or no multiple of 8.
     pub(crate) fn map(memory: &OwnedFd, room: usize) -> io::Result<Self> {
         // An odd room would give the provider an odd address.
         if !room.is_multiple_of(8) || room > LAST_ROOM {
@@ -73,8 +74,9 @@ impl Area {
         unsafe { self.whole.cast::<u8>().add(FENCE + front(self.room) + GUARD) }
     }
 
-    /// Clears the buffer and fills its guards with the pattern. Otherwise bytes that a provider
-    /// skips would still hold its answer to an earlier request.
+    /// Clears the part of the buffer that may have been written, and fills the guards with the
+    /// pattern. Otherwise bytes that a provider skips would still hold its answer to an earlier
+    /// request.
     pub(crate) fn renew(&mut self) {
         // SAFETY: the guards and the buffer are mapped, one behind the other,
         // and may be written. A thread that the library left behind may write
@@ -89,7 +91,8 @@ impl Area {
         }
     }
 
-    /// Notes the distance in bytes by which a provider moved its pointer.
+    /// Notes how much of the buffer the next [`renew`](Self::renew) has to clear, by the distance
+    /// in bytes that a provider moved its pointer.
     pub(crate) fn note_used(&mut self, moved: isize) {
         // A short buffer is always cleared as a whole.
         let claimed = usize::try_from(moved).unwrap_or(self.room);

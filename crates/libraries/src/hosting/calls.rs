@@ -37,7 +37,7 @@ pub(crate) fn open(request: &OpenRequest) -> (Response, Option<LoadedLibrary>) {
     }
 }
 
-/// Calls Collect with a buffer of `room` bytes.
+/// Calls Collect with a buffer of `room` bytes, on the thread that `lane` says.
 ///
 /// # Safety
 /// `room` bytes behind `start` may be written.

@@ -72,15 +72,17 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// The severity of the worst finding.
+    /// The severity of the worst finding; [`Severity::Good`] without findings.
     #[must_use]
     pub fn severity(&self) -> Severity {
         self.findings.iter().map(|finding| finding.severity).max().unwrap_or(Severity::Good)
     }
 }
 
+/// The levels of the tests with their numbers on Windows, from no tests to all.
 const LEVELS: [(TestLevel, u32); 3] =
     [(TestLevel::None, 3), (TestLevel::Basic, 2), (TestLevel::All, 1)];
+/// The claim of an answer without objects.
 const NOTHING: RawClaim = RawClaim { moved: 0, bytes: 0, objects: 0 };
 /// Requests that a library must not answer with objects: their objects exist in no library.
 const NOT_ITS: [&str; 4] = ["Foreign", "Foreign NO-SUCH-MACHINE", "4294967294", "no such request"];
@@ -106,7 +108,8 @@ pub fn check(registration: &Registration, options: &HostOptions) -> Verdict {
     check_with(registration, options, &[])
 }
 
-/// Checks the library of a registration, and asks it for other machines too.
+/// Checks the library of a registration, in a host process, and also asks it for the objects of
+/// other machines: those with the names `machines`.
 #[must_use]
 pub fn check_with(
     registration: &Registration,
@@ -133,6 +136,7 @@ pub fn check_with(
     check.verdict
 }
 
+/// A check at work.
 struct Check {
     state: Arc<LibraryState>,
     library: Option<HostedLibrary>,
@@ -249,6 +253,7 @@ impl Check {
         }
     }
 
+    /// Tests that an answer `ERROR_MORE_DATA` left the pointer unmoved and both counts 0.
     fn look_at_refusal(&mut self, value: &str, answer: &CheckedCall) {
         if answer.claim.moved != 0 {
             self.wrong(value, "with ERROR_MORE_DATA the data pointer must stay as it was");
@@ -258,8 +263,9 @@ impl Check {
         }
     }
 
-    /// Tests an answer at every level; each fault becomes a finding. Returns the bytes of its
-    /// objects, `None` if they do not pass the tests that readers make.
+    /// Tests an answer at every level; the first fault, and the warnings, become findings. Returns
+    /// the bytes of the objects; `None` if the answer is an error, or does not pass the tests that
+    /// readers make.
     fn test(&mut self, value: &str, answer: &CheckedCall) -> Option<Vec<u8>> {
         answer.reports.iter().for_each(|text| self.warn(value, format!("it reports: {text}")));
         if answer.code != ERROR_SUCCESS {

@@ -4,8 +4,8 @@ use perfhive_engine::{Cost, ObjectDescription};
 use perfhive_format::{CounterSpec, ObjectSpec, PerfObject, TitleIndex};
 use std::ops::Range;
 
-/// The bytes of an object's header that define it: from the name to the default counter, and
-/// the code page.
+/// The bytes of an object's header that define it: from `DefinitionLength` to `DefaultCounter`, and
+/// `CodePage`.
 const STEADY: [Range<usize>; 2] = [4..40, 44..48];
 /// The length of the shortest header, in bytes; the counters follow.
 const DEFINITIONS: usize = 64;
@@ -25,6 +25,7 @@ pub(crate) enum News {
     ProviderDefinition,
 }
 
+/// An object with the bytes that define it: its header and the definitions of its counters.
 #[derive(Clone, Debug)]
 struct KnownObject {
     description: ObjectDescription,
@@ -40,6 +41,7 @@ impl KnownObjects {
         self.objects.iter().map(|object| object.description.clone()).collect()
     }
 
+    /// The cost of an object; `None` if the object is not known.
     pub(crate) fn cost(&self, object: TitleIndex) -> Option<Cost> {
         let known = self.objects.iter().find(|known| known.description.spec.name == object);
         known.map(|known| known.description.cost)

@@ -38,6 +38,7 @@ pub fn main() -> ExitCode {
 /// The exit status of a host with a version that differs from its reader's.
 pub(crate) const OTHER_VERSION: i32 = 86;
 
+/// Answers the requests of the reader until the library is closed or the reader is gone.
 fn serve() -> Result<(), Errno> {
     let mut first = true;
     let (socket, memory) = take_over()?;
@@ -116,6 +117,7 @@ fn take_over() -> Result<(OwnedFd, OwnedFd), Errno> {
     Ok((socket, memory))
 }
 
+/// Calls Collect with the shared memory as its buffer.
 fn collect(
     library: &LoadedLibrary,
     area: &mut Option<Area>,

@@ -94,8 +94,10 @@ pub(crate) struct HostedLibrary {
     /// The collection that was sent before [`collect`](Self::collect) is called; `None` if none
     /// was.
     begun: Option<BegunCall>,
-    /// The reason why the collection could not be sent before [`collect`](Self::collect) is called.
+    /// The failure of sending a collection before [`collect`](Self::collect) is called; `None` if
+    /// there was no failure.
     early: Option<CallFault>,
+    /// The note of the last Open about the confinement of the process, until a [`Call`] takes it.
     note: Option<String>,
     /// The time that the last call of Collect took, or has taken so far.
     took: Duration,
@@ -111,6 +113,7 @@ pub(crate) struct HostedLibrary {
     buffer: Option<GuardedBuffer>,
 }
 
+/// A call that the process has not answered yet.
 #[derive(Clone, Copy)]
 struct CallInFlight {
     id: u32,
@@ -166,15 +169,15 @@ impl HostedLibrary {
         }
     }
 
-    /// The same library, which counts failures in a row that other readers met, and waits for the
-    /// rest of the pause that follows them.
+    /// The same library after `failures` that other readers met, given as their number in a row and
+    /// the last message, with `left` as the rest of the pause that follows them.
     pub(crate) fn after(mut self, failures: (u32, String), left: Option<Duration>) -> Self {
         (self.failures, self.last_failure) = failures;
         self.not_before = left.map(|left| Instant::now() + left);
         self
     }
 
-    /// The time during which the library must not be called yet; `None` without a pause.
+    /// The rest of the pause in which the library must not be called; `None` without a pause.
     pub(crate) fn pause_left(&self) -> Option<Duration> {
         let left = self.not_before?.checked_duration_since(Instant::now())?;
         (!left.is_zero()).then_some(left)
@@ -201,8 +204,9 @@ impl HostedLibrary {
         self.buffer = Some(buffer);
     }
 
-    /// Begins a collection without waiting: starts the process, or makes it call Collect. Does
-    /// nothing while a call is in flight, or if the value is too long for a packet.
+    /// Begins a collection without waiting: starts the process if there is none, and otherwise
+    /// makes it call Collect. Does nothing while a call is in flight, or if the value is too long
+    /// for a packet.
     pub(crate) fn begin(&mut self, value: &str, lane: Lane, room: usize) {
         self.forget_begun();
         // An older call in flight is waited for by `collect`.
@@ -303,7 +307,8 @@ impl HostedLibrary {
         Ok(Call { code, claim, reports, note, buffer, took })
     }
 
-    /// Starts a process and makes it open the library, without waiting for that.
+    /// Starts a process and makes it open the library, without waiting for that. In a pause it
+    /// starts nothing and returns [`CallFault::NotYet`].
     fn start(&mut self) -> Result<(), CallFault> {
         if let Some(left) = self.pause_left() {
             let left = left.as_secs_f64();
@@ -351,6 +356,7 @@ impl HostedLibrary {
         if call.function == Function::Open { self.opened(&response) } else { Ok(()) }
     }
 
+    /// Takes the answer to Open; an Open that failed ends the process.
     fn opened(&mut self, response: &Response) -> Result<(), CallFault> {
         if let Some(failure) = &response.failure {
             return Err(self.fail(failure.clone()));
@@ -384,8 +390,9 @@ impl HostedLibrary {
         }
     }
 
-    /// Waits for an answer until the reader's deadline, or until the call is overdue, but
-    /// no longer than the function's own timeout.
+    /// Waits for the answer to a call: until the reader's deadline, or without a deadline until the
+    /// call is overdue, but no longer than the function's own timeout. A call for which a reader
+    /// waited until it was overdue is not waited for again.
     fn wait(&mut self, call: CallInFlight, patience: Patience) -> Result<Response, CallFault> {
         self.in_flight = Some(call);
         let CallInFlight { function, since, .. } = call;
@@ -466,6 +473,7 @@ impl HostedLibrary {
         CallFault::TimedOut(message)
     }
 
+    /// Ends the process, counts a failure, and begins a pause.
     fn end(&mut self, message: &str, pause: Duration) {
         if let Some(mut process) = self.process.take() {
             process.end();

@@ -16,7 +16,7 @@ pub(crate) const FENCE: usize = 64 << 10;
 /// inaccessible pages begin.
 pub(crate) const STEP: usize = 64 << 10;
 
-/// The size of the smallest buffer in bytes.
+/// The size in bytes of the buffer with which a library is asked at first.
 pub(crate) const FIRST_ROOM: usize = STEP - 2 * GUARD;
 /// The size of the largest buffer in bytes: a block is no larger than 64 MiB.
 pub(crate) const LAST_ROOM: usize = (64 << 20) - 2 * GUARD;

@@ -212,7 +212,7 @@ thread_local! {
 }
 
 /// Runs a call of a library. Returns the call's result, and the reports that the library made
-/// during this call or since the last one.
+/// during this call or since the last call.
 fn listen<T>(stray: &StrayReports, call: impl FnOnce() -> T) -> (T, Vec<String>) {
     REPORTS.set(Some(Vec::new()));
     let answer = call();

@@ -44,9 +44,9 @@ impl HostCommand {
     }
 
     /// The installed host: the absolute path in `PERFHIVE_HOST` when perfhive was built; without
-    /// that variable `/usr/bin/perfhive`, or else `/usr/local/bin/perfhive`. `None` if no such file
-    /// exists. The environment and the folder of the running program do not count: other users may
-    /// choose them.
+    /// that variable `/usr/bin/perfhive`, or else `/usr/local/bin/perfhive`; its argument is
+    /// `host`. `None` if no such file exists. The environment and the folder of the running program
+    /// do not count: other users may choose them.
     #[must_use]
     pub fn installed() -> Option<Self> {
         let usual = ["/usr/bin/perfhive", "/usr/local/bin/perfhive"];
@@ -130,7 +130,7 @@ impl HostOptions {
         self
     }
 
-    /// The same options with another limit of memory, in bytes.
+    /// The same options with another default limit of memory, in bytes.
     #[must_use]
     pub fn memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit = bytes;

@@ -96,8 +96,8 @@ impl HostProcess {
         }
     }
 
-    /// Waits for the answer to the request `id`. Late answers to earlier requests are
-    /// discarded.
+    /// Waits until `deadline` for the answer to the request `id`. Late answers to earlier requests
+    /// are discarded; an invalid answer ends the process.
     pub(crate) fn wait(&mut self, id: u32, deadline: Instant) -> Result<Response, HostSilence> {
         loop {
             let flags = RecvFlags::DONTWAIT;
@@ -181,9 +181,11 @@ impl HostProcess {
     /// `deadline`, but for at least 20 and at most 100 ms; while it is closing, for 100 ms. A
     /// process that still runs then is ended.
     fn how_it_went(&mut self, deadline: Instant) -> String {
-        /// The socket is closed a little before the end of the process is known. A library may
-        /// close it and go on: its reader must not wait beyond the deadline.
+        /// The longest wait for the end of the process, which is known a little later than its
+        /// socket is closed. A library may close the socket and go on: its reader must not wait
+        /// beyond the deadline.
         const PATIENCE: Duration = Duration::from_millis(100);
+        /// The shortest wait, also after the deadline.
         const AT_LEAST: Duration = Duration::from_millis(20);
         let start = Instant::now();
         let latest = start + PATIENCE;
@@ -210,7 +212,7 @@ impl HostProcess {
 }
 
 /// The path by which a host program is started: without symbolic links, and only root and this user
-/// can change what it leads to.
+/// can change what it leads to. [`THIS_PROGRAM`] is returned as it is.
 ///
 /// # Errors
 /// A text that says why the program is not trusted.
@@ -240,6 +242,7 @@ impl Drop for HostProcess {
     }
 }
 
+/// A text that says how a process ended.
 fn describe(status: ExitStatus) -> String {
     const NAMES: &[(i32, &str)] = &[
         (libc::SIGILL, "illegal instruction"),
@@ -263,6 +266,7 @@ fn describe(status: ExitStatus) -> String {
     }
 }
 
+/// A program to start, and the channel for the result.
 type Job = (Command, Sender<io::Result<Child>>);
 
 /// Starts a process from a thread that lives as long as this process, because the kernel ends a
@@ -287,6 +291,7 @@ fn nursery(command: Command) -> io::Result<Child> {
     answer.recv().map_err(|_| gone())?
 }
 
+/// Fills `to` with the bytes of the memory from the offset `from` on. Fewer bytes are an error.
 fn read_all(memory: impl rustix::fd::AsFd, to: &mut [u8], from: usize) -> Result<(), Errno> {
     let mut done = 0;
     while let Some(rest) = to.get_mut(done..).filter(|rest| !rest.is_empty()) {

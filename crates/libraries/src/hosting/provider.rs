@@ -15,6 +15,8 @@ pub(crate) struct ExtensionProvider {
     pub(crate) state: Arc<LibraryState>,
     pub(crate) objects: Vec<ObjectDescription>,
     pub(crate) titles: Vec<ProvidedTitles>,
+    /// The state and the reason of a library that is not asked for its objects; `None` if it is
+    /// asked.
     pub(crate) refusal: Option<(ProviderState, String)>,
     /// Whether the library answers. If so, it is asked for other machines even if it has no objects
     /// of this machine.

@@ -50,7 +50,8 @@ pub struct ExtensionRoster {
     last_question: u64,
 }
 
-/// The answer to the question `number` for a library's objects.
+/// The answer to the question `number` for a library's objects; `failure` is the reason why the
+/// library gave none.
 struct DiscoveryResult {
     number: u64,
     failure: Option<ProviderError>,

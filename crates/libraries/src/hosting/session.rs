@@ -23,7 +23,7 @@ struct LibraryRequest<'a> {
     value: &'a str,
     lane: Lane,
     cost: Cost,
-    /// Whether the call of Collect was begun before.
+    /// Whether the call of Collect was begun ahead, so that only its answer is waited for.
     is_begun: bool,
 }
 
@@ -34,6 +34,7 @@ pub(crate) struct ExtensionSession {
     library: Option<HostedLibrary>,
     /// The objects of the current answer; kept for its allocation.
     delivered: Vec<TitleIndex>,
+    /// Whether the last collection, or a request of it, failed.
     failed: bool,
     /// The time that the library worked for the last collection.
     took: Duration,

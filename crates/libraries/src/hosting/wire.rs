@@ -1,5 +1,5 @@
-//! The packets between a reader and a host process: one each way for every call. The data
-//! itself goes through shared memory.
+//! The packets between a reader and a host process: one each way for every call. The data itself
+//! goes through shared memory, and on Windows behind the answer.
 //!
 //! Integers are little endian; a text is its length in bytes (32 bits) and its bytes. The
 //! first packet ensures that both ends are the same version of perfhive. The host runs
@@ -35,13 +35,13 @@ pub(crate) enum Request {
     Collect { id: u32, lane: Lane, room: u32, value: String },
     /// Call Close and end the process.
     Close,
-    /// Call Open once more, with the same strings. This and the following requests are for
-    /// [`check`](crate::check) alone.
+    /// Call Open once more, with the same linkage; for [`check`](crate::check) alone.
     OpenAgain { id: u32, linkage: Option<String> },
-    /// Call Close without ending the process.
+    /// Call Close without ending the process; for [`check`](crate::check) alone.
     CloseOnce { id: u32 },
-    /// Call Collect from several threads at once, `times` times each but no longer than
-    /// `millis`, with these value strings in turn.
+    /// Call Collect from several threads at once, `times` times each with these value strings in
+    /// turn, but after each thread's first call only for `millis` milliseconds; for
+    /// [`check`](crate::check) alone.
     Together { id: u32, threads: u32, times: u32, millis: u32, values: Vec<String> },
 }
 
@@ -54,7 +54,8 @@ pub(crate) struct OpenRequest {
     pub(crate) memory_limit: u64,
     /// Whether the host may start other processes.
     pub(crate) processes: bool,
-    /// The only files that the host may read; empty without such a limit.
+    /// The files and folders that the host may read beside those of the library and of the system;
+    /// empty without such a limit.
     pub(crate) reads: Vec<PathBuf>,
     pub(crate) library: PathBuf,
     pub(crate) open: Option<String>,
@@ -89,6 +90,7 @@ pub(crate) struct Response {
     pub(crate) reports: Vec<String>,
 }
 
+/// A packet that is being written.
 struct Out(Vec<u8>);
 
 impl Out {
@@ -112,6 +114,7 @@ impl Out {
     }
 }
 
+/// The rest of a packet that is being read.
 struct In<'a>(&'a [u8]);
 
 impl<'a> In<'a> {

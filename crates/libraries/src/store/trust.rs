@@ -120,6 +120,7 @@ impl Trust {
         Err(Refusal::Kind { path: walk.path, what: "is a folder, not a file" })
     }
 
+    /// Whether the file belongs to root or the reader.
     fn is_owner(self, stat: &Stat) -> bool {
         stat.st_uid == 0 || stat.st_uid == self.reader
     }

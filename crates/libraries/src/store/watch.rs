@@ -90,9 +90,9 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// The period in which the files are examined.
+    /// The least time between two looks at the files.
     pub const EVERY: Duration = Duration::from_millis(500);
-    /// The period in which refused libraries are examined again.
+    /// The time after which all files are read again if the last read had faults.
     pub const AGAIN: Duration = Duration::from_secs(10);
 
     /// Watches hives, the machine's first.

@@ -257,6 +257,7 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         self.decided(Decision { seen, broken: Some(why), objects, reason });
     }
 
+    /// Takes over a decision. A reason that the last decision did not have is reported anew.
     fn decided(&mut self, decision: Decision) {
         let reason = &decision.reason;
         let same = self.decision.as_ref().is_some_and(|old| old.reason == *reason);

@@ -187,6 +187,7 @@ impl RegistrySource {
     }
 }
 
+/// Adds the costly objects that the catalogue does not list yet.
 fn add_costly(costly: &Option<Vec<CatalogueObject>>, catalogue: &mut Catalogue) {
     for entry in costly.iter().flatten() {
         if catalogue.object(entry.name).is_none() {

@@ -180,6 +180,7 @@ impl RegistrySource {
         split
     }
 
+    /// Does the work of [`split`](Self::split), once the timeout of the calls is set.
     fn search(&mut self, query: &ObjectQuery) -> Result<Split, Failed> {
         // If this hangs, a query for any provider would hang too. Testing it first saves a timeout
         // for each.

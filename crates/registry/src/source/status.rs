@@ -14,6 +14,8 @@ enum AskedFor {
 }
 
 impl RegistrySource {
+    /// The status of a registered provider, from its registration and from the objects that were
+    /// seen.
     pub(super) fn status(&self, service: Service) -> ProviderStatus {
         let host = self.registry.host();
         let (seen, asked) = (self.is_seen(&service), self.asked_of(&service));
@@ -45,10 +47,12 @@ impl RegistrySource {
         status
     }
 
+    /// Whether an object of the provider was in any answer.
     fn is_seen(&self, service: &Service) -> bool {
         self.known.names().any(|name| service.owns(name))
     }
 
+    /// The part of the provider's objects that was asked for so far.
     fn asked_of(&self, service: &Service) -> AskedFor {
         let is_looked_for = |name: &TitleIndex| self.looked_for.contains(name);
         // Without an `Object List`, only the provider's first index is certainly that of an object.

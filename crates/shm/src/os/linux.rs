@@ -38,8 +38,9 @@ pub(crate) fn system_folder() -> Option<PathBuf> {
     Some("/run/perfhive/counters".into())
 }
 
-/// The folder in which this process publishes by default. Any user may create folders there: if the
-/// usual one belongs to another user, one with an unpredictable name takes its place.
+/// The folder in which this process publishes by default: `/dev/shm/perfhive-UID`. Any user may
+/// create folders in `/dev/shm`: if this one belongs to another user, a folder with an
+/// unpredictable name takes its place.
 pub(crate) fn own_folder() -> io::Result<PathBuf> {
     let user = rustix::process::geteuid().as_raw();
     let memory = Path::new(SHARED_MEMORY);
@@ -194,6 +195,7 @@ pub(super) fn is_gone(owner: &Owner, here: &Owner) -> bool {
     comparable && start_of(pid).is_some_and(|start| start != owner.start)
 }
 
+/// The number of this process's namespace of a kind (`pid`, `time`); 0 if it cannot be read.
 fn namespace(which: &str) -> u64 {
     std::fs::metadata(format!("/proc/self/ns/{which}")).map_or(0, |meta| meta.ino())
 }
@@ -251,6 +253,7 @@ impl ForkGuard {
     }
 }
 
+/// The first number of a new page of zeros, which the kernel empties in a forked process.
 fn guard_page() -> rustix::io::Result<&'static AtomicU64> {
     let length = rustix::param::page_size();
     // SAFETY: a fresh private mapping at an address that the kernel chooses.
@@ -300,8 +303,8 @@ impl Mapping {
         Ok(Self { start, length })
     }
 
-    /// The number at an offset, which must be a multiple of 8; `None` beyond the end. The reference
-    /// lives as long as the mapping.
+    /// The number at an offset in bytes; `None` beyond the end, and for an offset that is no
+    /// multiple of 8. The reference lives as long as the mapping.
     pub(crate) fn word(&self, offset: usize) -> Option<&AtomicU64> {
         let fits = offset.is_multiple_of(8) && offset.checked_add(8)? <= self.length;
         // SAFETY: `offset` is within the mapping and, as mappings begin at a page, aligned. The
@@ -397,8 +400,9 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
     Ok(File::from(rustix::fs::open(path, flags, Mode::empty())?))
 }
 
-/// Removes exactly the file that was opened by its path: the owner of the folder may replace it at
-/// any time, also by a file of another user.
+/// Removes exactly the file that was opened by its path, and fails if the path leads to another
+/// file by now: the owner of the folder may replace the file at any time, also by a file of another
+/// user.
 pub(super) fn remove(file: &File, path: &Path) -> io::Result<()> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());

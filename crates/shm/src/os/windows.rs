@@ -102,7 +102,8 @@ fn start_of(process: HANDLE) -> Option<u64> {
     (told != 0).then(|| u64::from(start.dwHighDateTime) << 32 | u64::from(start.dwLowDateTime))
 }
 
-/// Windows processes do not fork: handles always belong to the process that made them.
+/// A guard that always holds, since Windows processes do not fork: handles belong to the process
+/// that made them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ForkGuard;
 
@@ -113,7 +114,7 @@ impl ForkGuard {
         Ok(Self)
     }
 
-    /// Whether the calling process created the guard.
+    /// Whether the calling process created the guard: always `true`.
     #[inline]
     pub(crate) fn holds(&self) -> bool {
         true
@@ -157,7 +158,8 @@ impl View {
         Ok(Self { start, length })
     }
 
-    /// The number at an offset, which must be a multiple of 8; `None` beyond the end.
+    /// The number at an offset in bytes; `None` beyond the end, and for an offset that is no
+    /// multiple of 8.
     fn word(&self, offset: usize) -> Option<&AtomicU64> {
         let fits = offset.is_multiple_of(8) && offset.checked_add(8)? <= self.length;
         // SAFETY: `offset` is within the view and, as views begin at a page, aligned. The memory
@@ -182,8 +184,8 @@ impl Drop for View {
 pub(crate) struct Mapping(View);
 
 impl Mapping {
-    /// The number at an offset, which must be a multiple of 8; `None` beyond the end. The reference
-    /// lives as long as the mapping.
+    /// The number at an offset in bytes; `None` beyond the end, and for an offset that is no
+    /// multiple of 8. The reference lives as long as the mapping.
     pub(crate) fn word(&self, offset: usize) -> Option<&AtomicU64> {
         self.0.word(offset)
     }
@@ -253,8 +255,8 @@ impl Drop for Last {
 }
 
 /// Creates the file `stem` plus a suffix in `folder`, `length` bytes long, calls `fill` to write
-/// its contents, and then gives it its final name. A process that is killed before that leaves no
-/// file.
+/// its contents, and then gives the file its final name. A process that is killed before that
+/// leaves no file.
 pub(crate) fn publish(
     folder: &Path,
     stem: &str,
@@ -307,7 +309,8 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
     Ok(unsafe { File::from_raw_handle(handle) })
 }
 
-/// The longest path that Windows accepts unchanged.
+/// The room for a path with its NUL, in UTF-16 units. Windows accepts paths of this length
+/// unchanged.
 const PLAIN: usize = 240;
 
 /// A path for Windows, with a NUL at its end; `None` for a long path or one with a NUL.

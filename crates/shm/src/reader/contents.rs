@@ -17,6 +17,7 @@ const TRIES: usize = 64;
 /// [`BYTES_FOR_A_TRY`] of its values. A file of pairs that never settle so slows readers down only
 /// in proportion to its size.
 const TRIES_OF_A_FILE: usize = 256;
+/// The number of bytes of a file's values for which the file gets one more repeated read.
 const BYTES_FOR_A_TRY: usize = 1024;
 /// The capacity above which buffers are not kept, in numbers of 8 bytes.
 const KEPT: usize = 1 << 17;
@@ -299,6 +300,7 @@ fn is_still(
     file.read_words(definition.live_at + LIVE + slot * SLOT, &mut now).is_ok() && now == [state]
 }
 
+/// The name in a slot, of `length` bytes; `None` if it cannot be read. `words` is a buffer.
 fn read_name(
     file: &(impl ReadAt + ?Sized),
     definition: &FileDefinition,

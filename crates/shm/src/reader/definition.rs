@@ -74,6 +74,7 @@ pub struct FileDefinition {
     pub(crate) created: u64,
 }
 
+/// A counter of a published category.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PublishedCounter {
     pub(crate) name: String,
@@ -135,6 +136,7 @@ impl Fields<'_> {
     }
 }
 
+/// A number that must be within a range; `at` is its offset, and `what` names it in the error.
 fn checked(
     at: usize,
     what: &str,

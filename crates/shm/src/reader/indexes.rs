@@ -18,6 +18,7 @@ const MOST_OF_A_USER: usize = 2048;
 /// Two hashes of the name and counters of a category, which programs cannot predict.
 type Key = (u64, u64);
 
+/// A remembered category: its first index, and the user that published it.
 struct Known {
     index: u32,
     user: User,
@@ -25,14 +26,16 @@ struct Known {
     used: u64,
 }
 
+/// The title indexes that were allotted to categories.
 pub(super) struct Indexes {
     known: HashMap<Key, Known>,
-    /// An upper limit to the number of entries of each user: entries that were forgotten for
-    /// another reason are not subtracted.
+    /// An upper limit to the number of entries of each user: entries that were forgotten because
+    /// all indexes were allotted once are not subtracted.
     counts: BTreeMap<User, usize>,
     next: u32,
     /// Whether all indexes were allotted once, so that indexes in use must be avoided.
     again: bool,
+    /// The number of calls of [`index`](Self::index).
     asked: u64,
     hashes: [RandomState; 2],
 }
@@ -50,7 +53,7 @@ impl Indexes {
     }
 
     /// The first title index of a user's category, allotted if the category is new. The indexes in
-    /// `in_use` stay with their categories. `None` if no other index is free.
+    /// `in_use` stay with their categories. `None` if no indexes are left.
     pub(super) fn index(
         &mut self,
         definition: &FileDefinition,
@@ -101,6 +104,7 @@ impl Indexes {
         self.counts.insert(user.clone(), left + 1);
     }
 
+    /// The key of a category: its name without regard to case, and its counters.
     fn key(&self, definition: &FileDefinition) -> Key {
         let hash = |state: &RandomState| {
             let mut hasher = state.build_hasher();

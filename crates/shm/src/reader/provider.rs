@@ -79,10 +79,12 @@ impl CategoryProvider {
         self.index.0..self.index.0 + Self::indexes(&self.definition)
     }
 
+    /// The title index of the counter at this position.
     fn name_index(&self, place: usize) -> TitleIndex {
         TitleIndex(self.index.0 + 2 + 2 * place as u32)
     }
 
+    /// The definition of the category's object.
     fn object(&self) -> ObjectSpec {
         let mut spec = ObjectSpec::new(self.index);
         spec.detail = self.definition.detail;
@@ -152,6 +154,7 @@ impl Provider for CategoryProvider {
     }
 }
 
+/// A session that reads the files of a category.
 struct CategorySession {
     template: ObjectTemplate,
     index: TitleIndex,
@@ -324,6 +327,8 @@ impl CategorySession {
         Ok(())
     }
 
+    /// Writes the values of the first file of a category without instances. Without a file or
+    /// values, the object is written without values.
     fn collect_single(
         &mut self,
         members: &Members,

@@ -106,8 +106,9 @@ impl PublishedFile {
         self.file.is_abandoned() || self.definition.owner.is_gone(here)
     }
 
-    /// The key that orders the files of one category: root's files come first, then this user's,
-    /// then files with the counters that are shown already, then older files.
+    /// The key by which the files of one category are sorted: first by user (administrator, this
+    /// user, others), then files with the counters that are shown already before others, then older
+    /// files before newer ones.
     pub(super) fn rank(
         &self,
         shown: Option<&FileDefinition>,

@@ -22,9 +22,10 @@ const EVERY: Duration = Duration::from_millis(250);
 const RECENT: Duration = Duration::from_secs(1);
 /// The most files of a user in a folder that are read; more are a fault.
 const MOST_FILES: usize = 256;
-/// The most names in a folder that are looked at, and the most published files among them, shared
-/// equally among users; more are a fault.
+/// The most entries of a folder that are looked at; more are a fault.
 const MOST_ENTRIES: usize = 1 << 16;
+/// The most published files of a folder that are looked at, shared equally among users; more are a
+/// fault.
 const MOST_NAMES: usize = 16 * MOST_FILES;
 /// The most bytes of all files of a user that are read, so that a user cannot slow readers down;
 /// more are a fault.
@@ -56,6 +57,7 @@ pub struct PublishedCounters {
     faults: Vec<Fault>,
 }
 
+/// A path of a published file: it is read, or it is refused.
 enum Known {
     Read(Arc<PublishedFile>),
     Refused(Refused),
@@ -74,7 +76,8 @@ impl Refused {
     }
 
     /// Removes the file if its process has ended since and this user may remove it; returns what
-    /// became of it. If the file stays after its process, the reason says so.
+    /// became of the file. If the file stays after its process, the reason says so, and later calls
+    /// return [`os::Cleared::InUse`].
     fn look(&mut self, path: &Path) -> os::Cleared {
         let cleared = if self.in_use { os::clear_away(path) } else { os::Cleared::InUse };
         if cleared == os::Cleared::Left {
@@ -94,6 +97,7 @@ enum Folders {
     Known { system: Option<Folder>, users: BTreeMap<PathBuf, Folder>, list: Listing },
 }
 
+/// A folder that is looked at.
 struct Folder {
     path: PathBuf,
     /// The only user with files that are read; `None` if the files of all users are read.
@@ -480,7 +484,8 @@ impl Folder {
         Self { path, user, listing: Listing::default() }
     }
 
-    /// Adds the contents of the folder to `out`, if they may have changed.
+    /// Adds the contents of the folder to `out`, if they may have changed, and removes incomplete
+    /// files of ended processes.
     fn list(&mut self, out: &mut Vec<Listed>) {
         if !self.listing.is_due(&self.path) {
             return;

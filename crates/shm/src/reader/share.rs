@@ -34,6 +34,7 @@ pub(super) fn of_instance(definition: &FileDefinition, name_length: usize) -> u6
     (PERF_INSTANCE_DEFINITION::SIZE + name + values(definition)) as u64
 }
 
+/// The bytes of a block that the values of an instance take.
 fn values(definition: &FileDefinition) -> usize {
     let counters = definition.counters.len() + definition.pairs();
     (PERF_COUNTER_BLOCK::SIZE + 4 + counters * 8).next_multiple_of(8)

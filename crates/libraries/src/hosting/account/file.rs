@@ -21,15 +21,15 @@ pub(super) struct AccountFile {
 }
 
 impl AccountFile {
-    /// The file of a provider's account in a folder, which is made if it is missing. `None` if it
-    /// cannot be made, or if others than this user may write it.
+    /// The file of a provider's account in `folder`; a missing folder is made. `None` if the folder
+    /// cannot be made, or is not this user's alone to write.
     pub(super) fn new(folder: &Path, provider: &str) -> Option<Self> {
         make(folder).ok()?;
         Some(Self { folder: folder.into(), name: file_name(provider) })
     }
 
-    /// The file of a provider's account in a folder that exists. It is an error if the folder is
-    /// missing, or if others than this user may write it.
+    /// The file of a provider's account in `folder`. It is an error if the folder is missing, or is
+    /// not this user's alone to write.
     pub(super) fn present(folder: &Path, provider: &str) -> io::Result<Self> {
         owned(folder, &std::fs::symlink_metadata(folder)?)?;
         Ok(Self { folder: folder.into(), name: file_name(provider) })
@@ -39,6 +39,7 @@ impl AccountFile {
         self.folder.join(&self.name)
     }
 
+    /// The stamp of the file; `None` if there is no file.
     pub(super) fn stamp(&self) -> Option<FileStamp> {
         std::fs::symlink_metadata(self.path()).ok().map(|meta| stamp_of(&meta))
     }
@@ -89,6 +90,8 @@ impl AccountFile {
         Ok(())
     }
 
+    /// Takes the lock of the folder. It is an error if another program holds the lock for
+    /// `patience`.
     fn lock(&self, patience: Duration) -> io::Result<File> {
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).write(true);
@@ -106,7 +109,8 @@ impl AccountFile {
     }
 }
 
-/// Makes a folder, if the nearest existing folder above it belongs to this user.
+/// Makes a missing folder, if the nearest existing folder above it is this user's alone to write. A
+/// folder that exists is only checked for the same.
 fn make(folder: &Path) -> io::Result<()> {
     if !folder.is_absolute() {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -191,8 +195,8 @@ fn stamp_of(meta: &Metadata) -> FileStamp {
     (meta.ino(), meta.mtime(), meta.mtime_nsec(), meta.size())
 }
 
-/// The file name for a provider: the readable part of the provider's name, and a hash of
-/// all of it.
+/// The file name for a provider: at most the first 40 characters of the provider's name, with `_`
+/// for all but ASCII letters and digits, and a hash of the whole name.
 fn file_name(provider: &str) -> String {
     let readable = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let head: String = provider.chars().map(readable).take(40).collect();

@@ -11,10 +11,10 @@ use std::time::Duration;
 const FIRST: &str = "perfhive account 1";
 /// The last line, without which the file is cut off.
 const LAST: &str = "[End]";
-/// The largest account in bytes. Definitions that do not fit are not kept: each program
-/// asks such a library itself.
+/// The largest account in bytes. If the definitions of a library's objects do not fit, none of them
+/// is kept: each program asks such a library itself.
 pub(super) const MOST: usize = 1 << 20;
-/// The length to which the text of a fault is cut, in characters.
+/// The length to which a name and the text of a fault are cut, in characters.
 const LONGEST: usize = 500;
 
 /// The facts about a provider that all programs of a user share. Times of day are in milliseconds
@@ -53,7 +53,7 @@ pub(super) struct CollectionTally {
 }
 
 impl CollectionTally {
-    /// Counts the collection that a broker's status describes.
+    /// Counts the last collection of a broker's status.
     pub(super) fn count(&mut self, status: &ProviderStatus) {
         self.add(&Self {
             collections: 1,
@@ -104,7 +104,7 @@ impl Record {
         (self.late, self.not_before) = (0, 0);
     }
 
-    /// Ends the provider's quarantine.
+    /// Ends the provider's quarantine and pause, and counts that.
     pub(super) fn release(&mut self) {
         self.released = self.released.saturating_add(1);
         (self.in_a_row, self.quarantined) = (0, false);

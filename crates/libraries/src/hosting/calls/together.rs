@@ -18,9 +18,9 @@ struct Tally {
     first: Option<(String, String)>,
 }
 
-/// Makes `threads` threads call Collect, each thread `times` times with the values in turn,
-/// but no longer than `budget`. The response counts the calls and the wrong answers, and
-/// has the request of the first wrong answer with what was wrong.
+/// Makes `threads` threads call Collect, each thread `times` times with the values in turn, but
+/// after its first call only until `budget` is over. The response counts the calls and the wrong
+/// answers, and has the request of the first wrong answer with what was wrong.
 pub(super) fn collect(
     library: &LoadedLibrary,
     threads: u32,

@@ -13,7 +13,8 @@ use std::time::Duration;
 const THREADS: u32 = 4;
 /// The number of collections of each thread.
 const TIMES: u32 = 100;
-/// The time of a call above which a library is called fewer times.
+/// If the slowest collection of `Global` took longer than this, each thread makes a tenth of the
+/// [`TIMES`] collections.
 const QUICK: Duration = Duration::from_millis(5);
 
 impl Check {
@@ -71,7 +72,8 @@ impl Check {
         }
     }
 
-    /// The objects that the library gives for `Global`.
+    /// The objects that the library gives for `Global`; empty if the call fails or its answer does
+    /// not pass.
     fn given(&mut self) -> Vec<TitleIndex> {
         let Some(answer) = self.collect("Global", Lane::Usual) else { return Vec::new() };
         let Some(bytes) = self.test("Global", &answer) else { return Vec::new() };

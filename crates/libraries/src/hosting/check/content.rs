@@ -132,6 +132,7 @@ fn counter_fault(
     worst.map(|fault| ContentFault::Doubtful(format!("as {kind} it {fault} between two answers")))
 }
 
+/// The counter blocks of an object: its own, or those of its instances.
 fn blocks<'a>(object: PerfObject<'a>) -> impl Iterator<Item = CounterBlock<'a>> {
     let single = object.counter_block().into_iter();
     single.chain(object.instances().map(Instance::counter_block))

@@ -11,6 +11,7 @@ use std::sync::Arc;
 const MANIFEST: &str = "manifest";
 
 impl Check {
+    /// Compares the manifest with the objects that the library gave; differences become warnings.
     pub(super) fn look_at_manifest(&mut self) {
         let registration = Arc::clone(&self.state.registration);
         if registration.declared.is_empty() {
@@ -41,6 +42,7 @@ impl Check {
     }
 }
 
+/// Adds the differences between a declared object and the library's object to `out`.
 fn compare(declared: &RegisteredObject, object: &ObjectDescription, out: &mut Vec<String>) {
     let name = declared.name;
     let multiple = declared.instances.is_multiple();
@@ -72,6 +74,7 @@ fn compare(declared: &RegisteredObject, object: &ObjectDescription, out: &mut Ve
     }
 }
 
+/// Adds the differences between a declared counter and the library's counter to `out`.
 fn compare_counters(declared: &RegisteredCounter, given: &CounterSpec, out: &mut Vec<String>) {
     let name = declared.name;
     let mut differ = |what: &str, says: String, gives: String| {

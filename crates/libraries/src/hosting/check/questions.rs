@@ -10,6 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 impl Check {
+    /// Requests all objects with the value `Global` or `Costly`, tests them and notes them as
+    /// known.
     pub(super) fn ask_for_all(&mut self, value: &str, lane: Lane, cost: Cost) {
         let Some(answer) = self.collect(value, lane) else { return };
         let Some(bytes) = self.test(value, &answer) else { return };
@@ -39,6 +41,7 @@ impl Check {
         self.look_at_content(value, &bytes, &again);
     }
 
+    /// Makes the requests of [`NOT_ITS`], which the library must answer without objects.
     pub(super) fn ask_for_nothing(&mut self) {
         for value in NOT_ITS {
             let is_foreign = value.starts_with("Foreign ");
@@ -68,6 +71,7 @@ impl Check {
         }
     }
 
+    /// Requests each known object by its index, then all of them, and one among indexes of others.
     pub(super) fn ask_by_index(&mut self) {
         let names: Vec<(TitleIndex, Cost)> = self
             .known
@@ -149,7 +153,7 @@ impl Check {
         self.test_foreign(&value, &answer)
     }
 
-    /// Tests the block of another machine. Returns whether it is sound.
+    /// Tests an answer with blocks of other machines. Returns whether all blocks are sound.
     pub(super) fn test_foreign(&mut self, value: &str, answer: &CheckedCall) -> bool {
         let (blocks, warnings) = match answer.buffer.check_foreign(TestLevel::All, &answer.claim) {
             Ok(found) => found,
@@ -211,6 +215,7 @@ impl Check {
         self.good("Global", "asks for a larger buffer when it needs one");
     }
 
+    /// Tests that the library left the guards of the buffer as they were.
     pub(super) fn test_guards(&self, answer: &CheckedCall) -> Result<(), ()> {
         let nothing = NOTHING;
         answer.buffer.check(TestLevel::Basic, &nothing).map(drop).map_err(drop)
@@ -245,7 +250,7 @@ impl Check {
         }
     }
 
-    /// Compares the indexes with the registered ones.
+    /// Compares the indexes of the library's names and help texts with the registered ones.
     pub(super) fn look_at_indexes(&mut self) {
         let state = Arc::clone(&self.state);
         let of = &state.registration;

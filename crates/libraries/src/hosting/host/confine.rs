@@ -2,8 +2,9 @@
 //!
 //! A library has the rights of its reader's user, with these exceptions: no capabilities (root's
 //! library may read files that it is registered to read), no access to root's own files, and no
-//! right to write files, to trace and signal other processes, to read their memory, and to start
-//! processes (unless it is registered to). It does not outlive its reader.
+//! right to write files, to trace other processes and to read their memory. Only a library that is
+//! registered to start processes may start processes and signal others. A library does not outlive
+//! its reader.
 
 use super::supervise;
 use crate::hosting::wire::OpenRequest;
@@ -257,7 +258,7 @@ fn refuse(
 }
 
 /// Makes the kernel refuse to trace other processes, to read or write their memory, to change
-/// namespaces, and to change owners and modes of files.
+/// namespaces, to open files by handle, and to change owners, modes and attributes of files.
 fn nothing_of_others(arch: &str) -> Result<(), Box<dyn std::error::Error>> {
     let calls = [
         libc::SYS_ptrace,
@@ -289,8 +290,8 @@ fn nothing_of_others(arch: &str) -> Result<(), Box<dyn std::error::Error>> {
 
 /// Makes the kernel refuse to start processes, each of which would have the memory limit for itself
 /// and could outlive this one. Threads are allowed. The kernel also refuses to signal other
-/// processes: after a failed fork a library may `kill` the process -1, which means all processes of
-/// the user.
+/// processes and to change their limits: after a failed fork a library may `kill` the process -1,
+/// which means all processes of the user.
 fn one_process(arch: &str) -> Result<(), Box<dyn std::error::Error>> {
     let thread = libc::CLONE_THREAD as u64;
     let no_thread =

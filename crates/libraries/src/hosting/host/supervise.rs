@@ -42,6 +42,7 @@ pub(super) fn split() -> Result<(), Errno> {
     }
 }
 
+/// Blocks all signals of this thread. Returns the mask from before.
 fn block_all() -> libc::sigset_t {
     // SAFETY: a set is filled before it is used, and the old mask is written by the
     // call; both are plain data.
@@ -130,8 +131,8 @@ fn parent_of(stat: &str) -> Option<i32> {
     rest.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Ends this process as the library's process ended, so that the reader sees the cause; without a
-/// status of it, with exit status 0.
+/// Ends this process as the library's process ended, so that the reader sees the cause; if that is
+/// not known (`None`), with exit status 0.
 fn end_like(status: Option<WaitStatus>) -> ! {
     if let Some(signal) = status.and_then(WaitStatus::terminating_signal) {
         // SAFETY: the default action of an unblocked signal, for this process alone.

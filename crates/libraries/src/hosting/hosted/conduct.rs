@@ -14,7 +14,7 @@ impl HostedLibrary {
         closed
     }
 
-    /// Calls Open once more, with the same strings; returns the error code of the call.
+    /// Calls Open once more, with the same linkage; returns the error code of the call.
     pub(crate) fn open_again(&mut self) -> Result<u32, CallFault> {
         let linkage = self.registration.linkage.clone();
         let request = |id| Request::OpenAgain { id, linkage };
@@ -47,6 +47,7 @@ impl HostedLibrary {
         })
     }
 
+    /// Makes a call of `function` once the library is open, and waits for the answer.
     fn special(
         &mut self,
         function: Function,

@@ -15,11 +15,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+/// One registration of a roster.
 pub(super) struct Entry {
     pub(super) titles: Vec<ProvidedTitles>,
     pub(super) stamp: Option<LibraryStamp>,
     pub(super) state: Arc<LibraryState>,
     pub(super) provider: Arc<ExtensionProvider>,
+    /// The time at which `provider` was made.
     described: Instant,
     /// The number of the question for the library's objects that is not answered yet; `None` if no
     /// question is open.

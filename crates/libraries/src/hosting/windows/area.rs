@@ -20,7 +20,8 @@ pub(crate) struct Area {
 }
 
 impl Area {
-    /// Allocates the memory for a buffer of `room` bytes.
+    /// Allocates the memory for a buffer of `room` bytes. It is an error if `room` is above
+    /// [`LAST_ROOM`] or no multiple of 8.
     pub(crate) fn new(room: usize) -> io::Result<Self> {
         // An odd room would give the provider an odd address.
         if !room.is_multiple_of(8) || room > LAST_ROOM {

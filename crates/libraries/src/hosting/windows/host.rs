@@ -86,6 +86,7 @@ fn pipes() -> Option<(File, File)> {
     Some((pipe(requests)?, pipe(answers)?))
 }
 
+/// Answers the requests of the reader until the library is closed or the reader is gone.
 fn serve(mut requests: File, mut answers: File) -> io::Result<()> {
     let mut first = true;
     let mut library: Option<LoadedLibrary> = None;

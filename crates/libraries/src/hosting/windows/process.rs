@@ -253,6 +253,7 @@ impl Job {
         if job.is_null() { Err(io::Error::last_os_error()) } else { Ok(Self(job)) }
     }
 
+    /// Puts a process into the job.
     fn take(&self, child: &Child) -> io::Result<()> {
         // SAFETY: both are open.
         match unsafe { AssignProcessToJobObject(self.0, child.as_raw_handle()) } {
@@ -261,6 +262,7 @@ impl Job {
         }
     }
 
+    /// Sets the limits of the processes in the job.
     fn limit(&self, open: &OpenRequest) -> io::Result<()> {
         let mut limits = JOBOBJECT_EXTENDED_LIMIT_INFORMATION::default();
         let basic = &mut limits.BasicLimitInformation;
@@ -291,6 +293,7 @@ impl Drop for Job {
     }
 }
 
+/// A text that says how a process ended.
 fn describe(status: ExitStatus) -> String {
     const NAMES: &[(u32, &str)] = &[
         (0x8000_0003, "breakpoint"),

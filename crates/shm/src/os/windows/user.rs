@@ -53,8 +53,10 @@ impl User {
         user.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a file without an owner"))
     }
 
+    /// The user with this identifier; `None` for NULL.
+    ///
     /// # Safety
-    /// Must be NULL or point to an identifier.
+    /// `sid` is NULL or points to an identifier.
     unsafe fn copy(sid: PSID) -> Option<Self> {
         if sid.is_null() {
             return None;
@@ -85,6 +87,7 @@ impl User {
         })
     }
 
+    /// The user that a process's token names: by `class` its user, or the owner of its new files.
     fn of_token(token: HANDLE, class: TOKEN_INFORMATION_CLASS) -> Option<Self> {
         // Room for either structure and the identifier behind it, aligned for the pointer at its
         // start.
@@ -116,6 +119,7 @@ impl User {
         Self::here().contains(self)
     }
 
+    /// Whether this is the system or the group of administrators.
     fn looks_after_the_machine(&self) -> bool {
         let sid = self.0.as_ptr().cast_mut().cast();
         let known = [WinLocalSystemSid, WinBuiltinAdministratorsSid];
