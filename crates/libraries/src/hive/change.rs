@@ -73,10 +73,21 @@ impl Hive {
         let other = old.map(|old| old.other).unwrap_or_default();
         next.services.push(Service { registration: one.clone(), other });
         next.services.sort_by(|a, b| a.registration.name.cmp(&b.registration.name));
-        if next.to_text().len() > MAX_HIVE {
+        let text = next.to_text();
+        if text.len() > MAX_HIVE {
             return Err(invalid(format!(
                 "the registrations would exceed {} MiB; unregister a provider",
                 MAX_HIVE >> 20
+            )));
+        }
+        // What a reader would not find again must not be written: a path with the separator of lists,
+        // a text that is too long once escaped.
+        let (read, faults) = Self::parse(next.scope, text.as_bytes());
+        let reads = read.get(name).map(|read| &read.reads);
+        if reads != Some(&one.reads) || read.languages != next.languages {
+            let why = faults.first().map_or("a path to read".to_owned(), ToString::to_string);
+            return Err(invalid(format!(
+                "{name} cannot be written so that it is read again: {why}"
             )));
         }
         let change = match () {
@@ -181,10 +192,11 @@ impl Hive {
         self.allowed(&(first..=end(first)?)).then_some(first)
     }
 
-    /// Whether the range lies between the base index and the highest index of the scope.
-    /// [`OWN_INDEXES`] are not looked at.
+    /// Whether the range lies between the base index and the highest index of the scope, and has
+    /// none of [`OWN_INDEXES`].
     fn allowed(&self, range: &std::ops::RangeInclusive<u32>) -> bool {
-        *range.start() > self.base_index && *range.end() <= self.scope.highest()
+        let is_own = range.end() >= OWN_INDEXES.start() && range.start() <= OWN_INDEXES.end();
+        *range.start() > self.base_index && *range.end() <= self.scope.highest() && !is_own
     }
 }
 

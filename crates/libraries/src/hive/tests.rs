@@ -92,6 +92,10 @@ fn allotting_skips_the_indexes_of_perfhives_own_objects() {
     let error = hive.register(&definition("D", 1), &library()).unwrap_err();
     assert!(error.to_string().contains("all allotted"), "{error}");
     assert_eq!(hive, before);
+    // A provider with more names than before does not grow into these indexes.
+    hive.unregister("C").unwrap();
+    hive.register(&definition("A", 5), &library()).unwrap();
+    assert_eq!(of(&hive, "A").0, 200_006);
     let mut user = Hive::new(Scope::User);
     user.register(&definition("U", 1), &library()).unwrap();
     assert_eq!(of(&user, "U").0, 1_000_000);
@@ -128,6 +132,23 @@ fn invalid_definitions_and_functions_are_refused_with_a_reason() {
     let mut twice = definition("A", 1);
     twice.titles.push(twice.titles[0].clone());
     refused(&twice, &library(), "twice");
+}
+
+#[test]
+fn what_could_not_be_read_again_is_refused() {
+    let mut hive = Hive::new(Scope::System);
+    // Each control character takes eight bytes in the file.
+    let mut long = definition("A", 1);
+    long.titles[0].help[0].1 = "\u{1}".repeat(MAX_TEXT);
+    let error = hive.register(&long, &library()).unwrap_err();
+    assert_eq!(error.kind(), RegisterErrorKind::Invalid);
+    #[cfg(unix)]
+    for path in ["/srv/a:b", "/srv/a\0b"] {
+        let functions = Functions { reads: Some(vec![path.into()]), ..library() };
+        let error = hive.register(&definition("A", 1), &functions).unwrap_err();
+        assert_eq!(error.kind(), RegisterErrorKind::Invalid, "{path:?}");
+    }
+    assert_eq!(hive, Hive::new(Scope::System));
 }
 
 /// A hive that uses every kind of line.
