@@ -83,7 +83,8 @@ impl TimeBase {
         FileTime(calendar(nanos(ClockId::Realtime)).0.saturating_sub(up))
     }
 
-    /// The time at which the machine was started.
+    /// The time at which the machine was started. For a copy without `uptime` it is 0; for a copy
+    /// that lacks only the start (`btime`), the beginning of 1970.
     #[must_use]
     pub fn boot(&self) -> FileTime {
         self.boot

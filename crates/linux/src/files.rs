@@ -93,8 +93,9 @@ impl Reader {
         list_numbers(&self.dir, &mut self.listing, out)
     }
 
-    /// Like [`numbers`](Self::numbers), for a directory of a process. The directory is kept open in `kept` if
-    /// the budget allows that; otherwise it is returned open.
+    /// Lists in `out` the numbers above 0 among the names in the directory `path` of a process,
+    /// ascending. The directory stays open in `kept` if the budget allows that; otherwise the open
+    /// directory is returned.
     pub(crate) fn numbers_in(
         &mut self,
         kept: &mut KeptFile,
@@ -114,14 +115,15 @@ impl Reader {
         Ok(self.budget.keep(dir, kept))
     }
 
-    /// Like [`numbers`](Self::numbers), for a directory below this one; returns the open directory.
+    /// Lists in `out` the numbers above 0 among the names in the directory `path` below this one,
+    /// ascending; returns the open directory.
     pub(crate) fn list(&mut self, path: &CStr, out: &mut Vec<u32>) -> Result<OwnedFd, Errno> {
         let dir = open_dir(&self.dir, path)?;
         list_numbers(&dir, &mut self.listing, out)?;
         Ok(dir)
     }
 
-    /// The number of entries of a directory below this one.
+    /// The number of entries of a directory below this one, without `.` and `..`.
     pub(crate) fn count_in(&mut self, path: &CStr) -> Result<u64, Errno> {
         let dir = open_dir(&self.dir, path)?;
         self.listing.clear();
@@ -159,8 +161,9 @@ impl Reader {
         Ok(())
     }
 
-    /// Like [`kept`](Self::kept), for a file at any path; `whole` must be true for a file that the
-    /// kernel makes line by line.
+    /// Reads a file at `path` below the directory, and keeps it open in `kept` if the budget allows
+    /// that. `whole` must be true for a file that the kernel makes line by line. The text is in
+    /// [`text`](Self::text).
     pub(crate) fn kept_at(
         &mut self,
         path: &CStr,
@@ -185,7 +188,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Like [`kept`](Self::kept), for a file below the open directory `dir`.
+    /// Reads a small file at `path` below the open directory `dir`, and keeps it open in `kept` if
+    /// the budget allows that. The text is in [`text`](Self::text).
     pub(crate) fn kept_in(
         &mut self,
         dir: impl AsFd,
@@ -267,8 +271,8 @@ impl Reader {
         self.is_procfs
     }
 
-    /// Lists in `out` the numbers of a directory's entries with names of `word` and a number,
-    /// ascending. The directory lies below this one.
+    /// Lists in `out`, ascending, the numbers behind `word` in the names of a directory below this
+    /// one: of `cpu0` and `cpu1` the numbers 0 and 1.
     pub(crate) fn numbered(
         &mut self,
         path: &CStr,
@@ -288,7 +292,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Calls `each` with the name of each entry of a directory below this one.
+    /// Calls `look` with the name of each entry of a directory below this one, `.` and `..`
+    /// included.
     pub(crate) fn each_name(
         &mut self,
         path: &CStr,
@@ -408,7 +413,7 @@ fn file_number(name: &[u8]) -> Option<u32> {
     }
 }
 
-/// A path of a process or thread, built without allocating.
+/// A short path, such as that of a process or thread, built without allocating.
 pub(crate) struct PidPath {
     bytes: [u8; 64],
     length: usize,

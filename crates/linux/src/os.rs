@@ -206,7 +206,7 @@ impl SystemSession {
     }
 }
 
-/// The text of a file; `None` after a fault.
+/// The text of a file; `None`, with a fault, if reading fails or the text is empty.
 fn text_of<'a>(
     reader: &'a mut Reader,
     path: &CStr,

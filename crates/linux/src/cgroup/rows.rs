@@ -76,7 +76,8 @@ impl Rows {
     }
 
     /// Reads the groups, and writes the groups that have values as instances. With `whole`, all
-    /// groups are written, even if the collection wants only some.
+    /// groups are written, even if the collection wants only some. If no control group has values,
+    /// the object is left out and a fault gives the reason.
     pub(super) fn write(
         &mut self,
         collection: &Collection<'_>,
@@ -130,9 +131,9 @@ impl Rows {
         Ok(())
     }
 
-    /// Reads all groups, or with `some` only the groups with names that this collection wants.
-    /// Returns the counters that any group has, as a mask. A group without the first of these
-    /// counters is left out.
+    /// Reads all groups of the selection `which`, or with `some` only those with names that this
+    /// collection wants. Returns the counters that any group has, as a mask. A group without the
+    /// first of these counters is left out.
     fn read(
         &mut self,
         wanted: u64,

@@ -56,7 +56,7 @@ pub(super) struct Pool {
     pub(super) source: Vec<u8>,
 }
 
-/// The file systems of a table of mounts.
+/// The file systems in a table of mounts that lie on disks of this machine.
 #[derive(Debug, Default)]
 pub(super) struct Mounts {
     pub(super) volumes: Vec<Volume>,

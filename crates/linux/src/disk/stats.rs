@@ -1,5 +1,4 @@
-//! The lines of `/proc/diskstats`, and the counts of each device since it was first
-//! seen.
+//! The lines of `/proc/diskstats`, and the counts of each device, continued from sample to sample.
 //!
 //! The kernel prints times as 32-bit milliseconds, and on 32-bit machines counts
 //! as 32-bit numbers: both wrap. The counts of a session continue across a wrap, and
@@ -7,7 +6,7 @@
 
 use crate::parse::{Words, number};
 
-/// The positions of the numbers in a line, in the kernel's order.
+/// The position of the number of reads in [`Line::fields`], which are in the kernel's order.
 pub(super) const READS: usize = 0;
 pub(super) const READS_MERGED: usize = 1;
 pub(super) const READ_SECTORS: usize = 2;
@@ -23,7 +22,7 @@ pub(super) const DISCARD_SECTORS: usize = 13;
 pub(super) const DISCARD_TIME: usize = 14;
 pub(super) const FLUSHES: usize = 15;
 pub(super) const FLUSH_TIME: usize = 16;
-/// The number of numbers in a line.
+/// The number of numbers in a line that are read.
 pub(super) const FIELDS: usize = 17;
 
 /// The groups of numbers that a line has; each variant includes the variants before it.
@@ -104,7 +103,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The counts of a device since it was first seen.
+/// The counts of a device: those of the kernel when it was first seen, and their growth since.
 #[derive(Clone, Debug)]
 pub(super) struct DeviceCounts {
     pub(super) known: FieldGroups,
@@ -117,7 +116,7 @@ pub(super) struct DeviceCounts {
     pub(super) step: Option<Growth>,
 }
 
-/// The growth of a device's counts between two samples.
+/// The growth of a device's counts, and of its idle time in 100 ns units, between two samples.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Growth {
     pub(super) counts: [u64; FIELDS],
@@ -139,8 +138,8 @@ pub(super) struct Track {
 /// The number of 100 ns units in a millisecond.
 pub(super) const UNITS: u64 = 10_000;
 
-/// The number of milliseconds by which busy time may exceed the time that passed: samples and steps
-/// of the kernel's clock do not coincide.
+/// The number of milliseconds by which busy time may exceed the time that passed, for its decrease
+/// to count as a wrap: samples and steps of the kernel's clock do not coincide.
 const SLACK: u64 = 10_000;
 
 impl Track {

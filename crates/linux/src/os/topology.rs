@@ -72,7 +72,8 @@ impl Topology {
     }
 }
 
-/// Parses a list of processors such as `0-3,8`; returns whether the text is such a list.
+/// Adds the ranges in a list of processors such as `0-3,8` to `out`, with `node`; returns `false`
+/// if the text is no such list.
 fn add_ranges(text: &[u8], node: u32, out: &mut Vec<(u32, u32, u32)>) -> bool {
     let Some(list) = text.strip_suffix(b"\n") else {
         return false;

@@ -79,8 +79,8 @@ impl Default for Copies {
 }
 
 impl Copies {
-    /// Begins to write a run of the BPF program, given by its number. Other counters than in the
-    /// run before empty the copies.
+    /// Begins to write a run of the BPF program, given by its number. The copies are emptied if
+    /// `wanted` differs from the run before, or if most of their bytes are unused.
     pub(super) fn begin(&mut self, run: u64, wanted: ProcessColumns) {
         let follows = self.ended.take().is_some_and(|ended| ended + 1 == run);
         self.newest = run;
@@ -149,7 +149,8 @@ impl Copies {
         }
     }
 
-    /// Keeps the instance that was written since `position` for the process of a slot.
+    /// Keeps the instance that was written since `position` for the process of a slot, and adds its
+    /// values to the sums.
     pub(super) fn put(
         &mut self,
         slot: u32,

@@ -127,8 +127,8 @@ impl Sample {
         }
     }
 
-    /// Raises the processor times to at least `least`; returns times in the program and in the
-    /// kernel, in 100 ns units.
+    /// Raises the processor times to at least `least`, or leaves them if it is `None`; returns
+    /// times in the program and in the kernel, in 100 ns units.
     pub(super) fn raise_times(&mut self, least: Option<(u64, u64)>) -> (u64, u64) {
         let [all, user, kernel, ..] = &mut self.values;
         if let Some(least) = least {
@@ -273,8 +273,8 @@ impl Sum {
         self.told |= !sample.absent & ((1 << sample.count) - 1);
     }
 
-    /// Like [`add`](Self::add), but the values do not make a sum known: the zeros of Idle must not
-    /// give a total of 0 if no process has a value.
+    /// Adds the values of a process without making their sums known, as [`add`](Self::add) does:
+    /// the zeros of Idle must not give a total of 0 if no process has a value.
     pub(super) fn add_values(&mut self, sample: &Sample) {
         for (sum, value) in self.values.iter_mut().zip(sample.values()) {
             *sum = sum.saturating_add(*value);

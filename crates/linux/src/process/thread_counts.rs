@@ -99,7 +99,7 @@ pub(super) struct Buffers {
 const SPARE: usize = 256;
 
 impl Buffers {
-    /// Keeps the sums of an ended process for reuse, cleared.
+    /// Keeps the sums of an ended process for reuse, cleared, unless [`SPARE`] are kept already.
     pub(super) fn take_back(&mut self, sums: Option<Box<Sums>>) {
         if let Some(mut sums) = sums
             && self.spare.len() < SPARE

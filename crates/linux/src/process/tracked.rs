@@ -121,8 +121,9 @@ impl Tracked {
         }
     }
 
-    /// Forgets everything but the number and the open `stat`: the number belongs to another process
-    /// now, which began at `start` (ticks). Returns the sums, for reuse.
+    /// Makes this the entry of another process with the same number, which began at `start`
+    /// (ticks). Its files are closed, except `stat`, and its threads and sums are forgotten.
+    /// Returns the sums, for reuse.
     pub(super) fn begin_anew(&mut self, start: u64) -> Option<Box<Sums>> {
         self.start = start;
         self.alive = self.pid;

@@ -1,4 +1,4 @@
-//! Network Interface 510, Network Adapter, and the protocols.
+//! The tables of the objects Network Interface 510, Network Adapter, and the protocols.
 //!
 //! A row of a protocol has a counter, and the fields of the kernel's file that add up to the
 //! counter's value. The documented source is made from the fields, and the provider reads by them.
