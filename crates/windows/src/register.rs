@@ -324,8 +324,9 @@ fn languages() -> Vec<LanguageId> {
         .collect()
 }
 
-/// Whether the registered titles equal these, in the machine's languages. A difference in
-/// surrounding quotation marks, which some loaders keep, does not count: it needs no new indexes.
+/// Whether the registered titles `old` equal the titles `new`, in the machine's languages. A
+/// difference in surrounding quotation marks, which some loaders keep, does not count: it needs no
+/// new indexes.
 fn same(old: &[ProvidedTitles], new: &[ProvidedTitles], languages: &[LanguageId]) -> bool {
     type Texts = BTreeMap<u32, String>;
     let texts = |list: &TitleList| -> Texts {

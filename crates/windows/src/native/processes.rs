@@ -124,7 +124,9 @@ fn values(process: &Process<'_>, time: Time) -> [u64; COUNTERS] {
     ]
 }
 
-/// The values, each made to fit the width of its counter.
+/// The values, each as its counter stores it ([`fit`](perfhive_engine::standard::Counter::fit)):
+/// one that is too large for 4 bytes becomes the largest that fits, unless only its differences
+/// matter.
 fn fit(mut values: [u64; COUNTERS]) -> [u64; COUNTERS] {
     for (value, counter) in values.iter_mut().zip(PROCESS.counters) {
         *value = counter.fit(*value);

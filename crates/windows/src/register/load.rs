@@ -97,8 +97,9 @@ pub(super) fn unload(name: &str) -> Result<(), RegisterError> {
     Err(RegisterError::new(kind, format!("the names of {name} stay: {why}")))
 }
 
-/// The key of a language below `Perflib`. Wine opens `Perflib\009` as `HKEY_PERFORMANCE_TEXT`, with
-/// a few fixed texts; readers look at all keys of a language, and this one is free.
+/// The key of a language below `Perflib`, under Wine: the language's number, but `0409` for
+/// English. Wine opens `Perflib\009` as `HKEY_PERFORMANCE_TEXT`, with a few fixed texts; readers
+/// look at all keys of a language, and this one is free.
 fn wine_key(language: LanguageId) -> String {
     match language {
         LanguageId::ENGLISH => "0409".to_string(),

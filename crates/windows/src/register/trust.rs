@@ -34,7 +34,8 @@ const TRUSTED: [&str; 9] = [
     "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464",
 ];
 
-/// Tests the library, its folder, and the folders above.
+/// Tests the library, its folder, and (except under Wine) the folders above. A path that is partial
+/// or leads to no file passes.
 ///
 /// # Errors
 /// For the first file or folder that users other than administrators and this process's user may
