@@ -100,7 +100,8 @@ pub(crate) fn is_denied(error: Errno) -> bool {
     matches!(error, Errno::ACCESS | Errno::PERM)
 }
 
-/// Whether an error means that a file does not exist, or that its process has ended.
+/// Whether an error means that a file does not exist, or that the process to which it belongs has
+/// ended.
 pub(crate) fn is_gone(error: Errno) -> bool {
     matches!(error, Errno::NOENT | Errno::SRCH)
 }

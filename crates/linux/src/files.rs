@@ -33,7 +33,8 @@ const TOO_LARGE: usize = 64 << 20;
 /// file has so many.
 const TOO_LARGE_AT_ONCE: usize = 4 << 20;
 
-/// A reader of files and directories below one directory. It has one buffer.
+/// A reader of files and directories below one directory. It has one buffer for texts: each reading
+/// replaces the text of the one before.
 pub(crate) struct Reader {
     dir: OwnedFd,
     is_procfs: bool,
@@ -87,7 +88,7 @@ impl Reader {
         self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
-    /// Lists the numbers above 0 among the names in the directory, ascending.
+    /// Lists in `out` the numbers above 0 among the names in the directory, ascending.
     pub(crate) fn numbers(&mut self, out: &mut Vec<u32>) -> Result<(), Errno> {
         seek(&self.dir, SeekFrom::Start(0))?;
         list_numbers(&self.dir, &mut self.listing, out)
@@ -215,14 +216,16 @@ impl Reader {
         self.contents.get(..self.length).unwrap_or_default()
     }
 
-    /// Opens, reads and closes a small file below the open directory `dir`.
+    /// Opens, reads and closes a small file below the open directory `dir`. The text is in
+    /// [`text`](Self::text).
     pub(crate) fn once(&mut self, dir: impl AsFd, path: &CStr) -> Result<(), Errno> {
         let fd = open_file(dir, path)?;
         self.length = read_small(&fd, &mut self.contents)?;
         Ok(())
     }
 
-    /// Opens, reads and closes a small file below this directory.
+    /// Opens, reads and closes a small file below this directory. The text is in
+    /// [`text`](Self::text).
     pub(crate) fn once_here(&mut self, path: &CStr) -> Result<(), Errno> {
         let fd = open_file(&self.dir, path)?;
         self.length = read_small(&fd, &mut self.contents)?;

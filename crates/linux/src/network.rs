@@ -113,7 +113,8 @@ impl Session for NetworkSession {
 }
 
 impl NetworkSession {
-    /// Reads each file once, and sets the counters of all protocols that need it.
+    /// Reads each file that a wanted protocol needs, once, and sets the counters of all wanted
+    /// protocols that need it.
     fn read_files(&mut self) {
         for (file, fd) in File::ALL.into_iter().zip(&mut self.files) {
             let protocols = &mut self.protocols;

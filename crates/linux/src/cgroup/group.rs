@@ -24,8 +24,8 @@ pub(super) struct Group {
     pub(super) inode: u64,
     /// The container that the group stands for; `None` for other groups.
     pub(super) container: Option<Box<Container>>,
-    /// The nearest container that contains the group, as a position among the groups; `None`
-    /// outside of containers.
+    /// The nearest container around the group, other than the group itself, as a position among the
+    /// groups; `None` outside of containers.
     pub(super) around: Option<u32>,
     /// The container to which the group's processes belong, as a position among the groups: the
     /// group itself if it is a container, or else the one around it.

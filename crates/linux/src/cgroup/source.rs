@@ -394,8 +394,8 @@ fn devices(text: &[u8], fields: &'static [Field], row: &mut CounterValues) -> Re
 /// The inode of the root of all groups of this machine. The root that a container sees has another
 /// inode.
 const ROOT: u64 = 1;
-/// The counter % Full CPU Pressure, which the root does not have: for a whole machine the kernel
-/// calls it undefined and prints zeros.
+/// The title index of the counter % Full CPU Pressure, which the root does not have: for a whole
+/// machine the kernel calls it undefined and prints zeros.
 const FULL_CPU: u32 = 104_404;
 
 fn pressure(

@@ -60,7 +60,7 @@ pub(super) struct Devices {
     names: HashMap<Vec<u8>, usize>,
     /// The positions in `list` of the present devices, in the kernel's order.
     order: Vec<usize>,
-    /// The positions in `list` by device number (major, minor), ascending.
+    /// The positions in `list` of the present devices by device number (major, minor), ascending.
     numbers: Vec<((u32, u32), usize)>,
     sample: u64,
     serials: u64,
@@ -76,7 +76,7 @@ impl Devices {
         self.order.iter().filter_map(|place| self.list.get(*place))
     }
 
-    /// The disks in the newest sample, except those without a medium.
+    /// The disks in the newest sample, except those that have no medium and were never used.
     pub(super) fn disks(&self) -> impl Iterator<Item = &Device> {
         self.all().filter(|device| device.is_disk && !device.is_empty)
     }

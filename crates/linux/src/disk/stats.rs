@@ -107,7 +107,8 @@ impl<'a> Line<'a> {
 #[derive(Clone, Debug)]
 pub(super) struct DeviceCounts {
     pub(super) known: FieldGroups,
-    /// The kernel's counts, continued beyond 32 bits where they wrapped.
+    /// The kernel's counts, continued where they wrapped or began anew. The number of requests
+    /// under way is the kernel's present one.
     pub(super) counts: [u64; FIELDS],
     /// The time during which no request was under way, in 100 ns units.
     pub(super) idle: u64,

@@ -14,8 +14,8 @@ const REMEMBERED: usize = 64;
 /// A file system, and the counts of its device.
 pub(super) struct Mounted {
     pub(super) volume: Volume,
-    /// The name of the device of a [`Pool`](super::mounts::Pool); `None` for another file system, and if the
-    /// pool has several devices.
+    /// The name of the device of a [`Pool`](super::mounts::Pool); `None` for another file system,
+    /// and if the pool has several devices or an unknown one.
     device: Option<Vec<u8>>,
     /// The device in the previous sample, and its counts then; `None` if it was not found.
     last: Option<Last>,

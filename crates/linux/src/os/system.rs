@@ -19,7 +19,7 @@ pub(super) struct Population {
     load: Result<Option<Load>, Errno>,
 }
 
-/// The counters of the load averages, in the order of `loadavg`.
+/// The title indexes of the counters of the load averages, in the order of `loadavg`.
 const LOAD_AVERAGES: [u32; 3] = [
     index_of!(SYSTEM, "Load Average 1 min"),
     index_of!(SYSTEM, "Load Average 5 min"),
@@ -60,7 +60,7 @@ impl SystemSession {
         Ok(())
     }
 
-    /// Reads the numbers that System and Objects share.
+    /// Reads the number of processes and `loadavg`, for System and Objects.
     pub(super) fn read_population(&mut self) -> Population {
         let processes = self.reader.numbers(&mut self.processes);
         let processes = processes.map(|()| self.processes.len() as u64 + 1);

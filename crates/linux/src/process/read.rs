@@ -316,7 +316,7 @@ impl ProcessReader {
     }
 
     /// Reads the next `count` values of each process in the batch with `read`. Values that `read`
-    /// does not add are without a value.
+    /// does not add are without a value, and a process for which it fails has ended.
     fn each(
         &mut self,
         batch: &mut [Tracked],
@@ -373,7 +373,8 @@ impl ProcessReader {
         Ok(())
     }
 
-    /// Sets the size of a resting process from `stat`, if `statm` does not give it.
+    /// Sets the size of a resting process from `stat`, since `statm` did not give it. Does nothing
+    /// for a process that does not rest.
     fn size_from_stat(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<(), Gone> {
         if !known.rests {
             return Ok(());

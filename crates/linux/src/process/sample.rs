@@ -255,7 +255,8 @@ impl Sample {
 /// The sums of each value over processes, for `_Total`.
 pub(super) struct Sum {
     values: [u64; MOST],
-    /// The bits of the values that at least one process has.
+    /// The bits of the values of which there is a sum: those from `stat`, and those that at least
+    /// one process has.
     told: u64,
 }
 
@@ -302,8 +303,9 @@ impl Sum {
         [self.values[at::USER], self.values[at::KERNEL]]
     }
 
-    /// The sample of `_Total`, with `count` values. Schedule and numbers are 0, and the start time
-    /// is `now`. A sum that no process has a value for is without a value.
+    /// The sample of `_Total`, with `count` values. The schedule, the number and the parent's
+    /// number are 0, and the start time is `now`. A sum that no process has a value for is without
+    /// a value.
     pub(super) fn into_total(
         mut self,
         now: FileTime,

@@ -8,7 +8,7 @@ pub(super) const SUMS: usize = 5;
 /// The most values of a thread.
 const MOST: usize = COMMON_COUNTERS + SUMS + 5;
 
-/// The positions of the values of which `_Total` has no sum.
+/// The positions of the common values of which `_Total` has no sum.
 mod at {
     pub(super) const ELAPSED: usize = 3;
     pub(super) const PID: usize = 4;

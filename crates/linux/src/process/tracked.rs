@@ -26,7 +26,8 @@ pub(super) struct Tracked {
     pub(super) io: KeptFile,
     /// The folder `fd` of the process, kept open if few processes are read.
     pub(super) descriptors: KeptFile,
-    /// The earlier values of the process, for as long as it may rest.
+    /// The earlier values of the process, from which it is found whether it rests; `None` until
+    /// they are noted.
     pub(super) rest: Option<Box<RestingProcess>>,
     /// Whether the process rests in this collection.
     pub(super) rests: bool,
