@@ -12,8 +12,8 @@ use perfhive_format::{FileTime, InstanceHead, NameRef, TitleIndex};
 const COUNTERS: usize = 28;
 /// The counters of `_Total`, as bits by position in the table: all but the priority.
 const COMMON: u64 = (1 << (COUNTERS - 1)) - 1;
-/// The counters that every process has, as bits by position in the table: times, numbers
-/// and threads.
+/// The counters that every process has, as bits by position in the table: times, process IDs and
+/// the number of threads.
 const ALWAYS: u64 = 0x7F;
 
 /// The position of Elapsed Time, which is not summed.

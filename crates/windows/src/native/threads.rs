@@ -14,7 +14,7 @@ const COUNTERS: usize = 12;
 /// The counters of `_Total`, as bits by position in the table: all but priorities, address,
 /// state and reason.
 const COMMON: u64 = 0x7F;
-/// The counters that every thread has, as bits by position in the table: times and numbers.
+/// The counters that every thread has, as bits by position in the table: times and IDs.
 const ALWAYS: u64 = 0x3F;
 /// The bits of state and wait reason.
 const STATE: u64 = 0b11 << 10;

@@ -188,7 +188,8 @@ fn read_list(key: &Key, value: &str) -> TitleList {
     }
 }
 
-/// The largest number of folders that killed processes may leave behind.
+/// The most folders of an earlier process with this process's ID that are passed over. A process
+/// that is killed leaves its folder behind.
 const FOLDERS: u32 = 64;
 
 /// A folder for the files that `loadperf` reads. The folder is removed on drop.

@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// Rights to change a file: write, append, delete, change its rights or its owner.
 const CHANGE_FILE: u32 = 0x2 | 0x4 | DELETE | RIGHTS | GENERIC_WRITE;
-/// Rights to change the content of the library's folder.
+/// Rights to add, delete or replace files in the library's folder, or to change the folder itself.
 const CHANGE_FOLDER: u32 = 0x2 | DELETE_CHILD | DELETE | RIGHTS | GENERIC_WRITE;
 /// Rights with which a user could replace a folder on the way to the library by another folder.
 const REPLACE_FOLDER: u32 = DELETE_CHILD | DELETE | RIGHTS;
