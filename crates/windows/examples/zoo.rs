@@ -317,8 +317,8 @@ extern "system" fn OpenBroken(_: *mut u16) -> u32 {
     0
 }
 
-/// Always asks for a larger buffer if it is asked for its objects, as on Windows, which does not
-/// ask a provider whose `Object List` has none of the request.
+/// Always asks for a larger buffer if it is asked for its objects, as on Windows, which asks no
+/// provider with an `Object List` that has none of the request.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]
 unsafe extern "system" fn CollectBroken(
@@ -340,8 +340,8 @@ extern "system" fn OpenStuck(_: *mut u16) -> u32 {
     0
 }
 
-/// Hangs for ten minutes if it is asked for its objects, as on Windows, which does not ask a
-/// provider whose `Object List` has none of the request.
+/// Hangs for ten minutes if it is asked for its objects, as on Windows, which asks no provider with
+/// an `Object List` that has none of the request.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]
 unsafe extern "system" fn CollectStuck(
