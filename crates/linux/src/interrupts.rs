@@ -87,7 +87,8 @@ impl<const N: usize> Tally<N> {
     }
 }
 
-/// The growth of a 32-bit count that may have wrapped; 0 if the count shrank.
+/// The growth of a 32-bit count that may have wrapped; 0 if the count shrank, which a growth of
+/// half the range or more is taken for.
 fn growth(last: u64, now: u64) -> u64 {
     let grown = now.wrapping_sub(last) & 0xffff_ffff;
     if grown > 0x7fff_ffff { 0 } else { grown }

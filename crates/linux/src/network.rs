@@ -54,7 +54,8 @@ impl ProtocolState {
     }
 }
 
-/// The files that list the TCP sockets, which stay open after they were read for the first time.
+/// The files that list the TCP sockets. In procfs they stay open after they were read for the first
+/// time.
 #[derive(Default)]
 struct ConnectionFiles {
     v4: Option<OwnedFd>,
@@ -64,8 +65,8 @@ struct ConnectionFiles {
 struct NetworkSession {
     reader: Reader,
     page: u64,
-    /// The files of the protocols, in the order of [`File::ALL`]. They stay open after they were
-    /// read for the first time.
+    /// The files of the protocols, in the order of [`File::ALL`]. In procfs they stay open after
+    /// they were read for the first time.
     files: [Option<OwnedFd>; File::ALL.len()],
     connections: ConnectionFiles,
     interfaces: Interfaces,

@@ -24,7 +24,7 @@ pub(super) enum FileFormat {
     Single(u32),
     /// One number; the number by which version 1 says "no limit" ([`NO_LIMIT`]) gives no value.
     Limit(u32),
-    /// One number, from which several counters are made.
+    /// One number, from which one or more counters are made; the text `max` gives no value.
     Number(&'static [(u32, Scale)]),
     /// A quota and a period; the value is their quotient in percent of one processor; the quota
     /// `max` gives no value.

@@ -153,7 +153,8 @@ impl Track {
     }
 
     /// Takes the line of the next sample. `same` is false if the device is known to be another
-    /// device than before; otherwise the numbers decide whether it is.
+    /// device than before; otherwise the numbers, and which of them the line has, decide whether it
+    /// is.
     pub(super) fn update(&mut self, line: &Line<'_>, now: u64, same: bool) {
         let passed = now.saturating_sub(self.at);
         self.at = now;

@@ -17,8 +17,8 @@ pub(super) struct Topology {
 }
 
 impl Topology {
-    /// Reads the nodes again if other processors are on than at the last call. A processor without
-    /// a node counts to node 0.
+    /// Reads the nodes again if other processors are on than at the last call, or if the last
+    /// reading failed. A processor without a node counts to node 0.
     pub(super) fn update(&mut self, cpus: &[Cpu], sys: Option<&mut Reader>, faults: &mut Faults) {
         let same = self.placed.iter().map(|(cpu, _)| *cpu).eq(cpus.iter().map(|cpu| cpu.number));
         if same {

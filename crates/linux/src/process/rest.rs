@@ -40,7 +40,7 @@ const LEAST_PATIENCE: u8 = 2;
 /// The largest number of full readings without a change before a process that often runs is looked
 /// at: at most one look in so many readings is in vain.
 const MOST_PATIENCE: u8 = 128;
-/// The number of processes for which one look in vain is allowed in each collection.
+/// A collection may make one look in vain for each so many processes, and one more.
 const FREE_LOOKS: usize = 32;
 /// The most bytes of a name that are kept. The kernel gives no process a longer name.
 const NAME: usize = 64;

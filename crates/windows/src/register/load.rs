@@ -67,7 +67,8 @@ fn loaded(
     }
 }
 
-/// Unloads the titles of a provider: by `loadperf`, or directly under Wine.
+/// Unloads the titles of a provider: by `loadperf`, or directly under Wine. Does nothing if the
+/// provider has no indexes.
 pub(super) fn unload(name: &str) -> Result<(), RegisterError> {
     if allotted_indexes(name).is_none() {
         return Ok(());
