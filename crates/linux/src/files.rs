@@ -95,8 +95,8 @@ impl Reader {
     }
 
     /// Lists in `out` the numbers above 0 among the names in the directory `path` of a process,
-    /// ascending. The directory stays open in `kept` if the budget allows that; otherwise the open
-    /// directory is returned.
+    /// ascending, as [`numbers`](Self::numbers) does for `self.dir`. The directory `path` stays
+    /// open in `kept` if the budget allows that; otherwise the open directory is returned.
     pub(crate) fn numbers_in(
         &mut self,
         kept: &mut KeptFile,
@@ -117,7 +117,7 @@ impl Reader {
     }
 
     /// Lists in `out` the numbers above 0 among the names in the directory `path` below this one,
-    /// ascending; returns the open directory.
+    /// ascending, as [`numbers`](Self::numbers) does for `self.dir`; returns the open directory.
     pub(crate) fn list(&mut self, path: &CStr, out: &mut Vec<u32>) -> Result<OwnedFd, Errno> {
         let dir = open_dir(&self.dir, path)?;
         list_numbers(&dir, &mut self.listing, out)?;
@@ -163,8 +163,8 @@ impl Reader {
     }
 
     /// Reads a file at `path` below the directory, and keeps it open in `kept` if the budget allows
-    /// that. `whole` must be true for a file that the kernel makes line by line. The text is in
-    /// [`text`](Self::text).
+    /// that, as [`kept`](Self::kept) does. `whole` must be true for a file that the kernel makes
+    /// line by line. The text is in [`text`](Self::text).
     pub(crate) fn kept_at(
         &mut self,
         path: &CStr,
@@ -190,7 +190,7 @@ impl Reader {
     }
 
     /// Reads a small file at `path` below the open directory `dir`, and keeps it open in `kept` if
-    /// the budget allows that. The text is in [`text`](Self::text).
+    /// the budget allows that, as [`kept`](Self::kept) does. The text is in [`text`](Self::text).
     pub(crate) fn kept_in(
         &mut self,
         dir: impl AsFd,

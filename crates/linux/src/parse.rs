@@ -304,7 +304,7 @@ pub(crate) fn kib_to_bytes(kib: u64) -> u64 {
 }
 
 /// The numbers of the lines of a text that begins with exactly these lines in this order, which
-/// takes one comparison for each line; `None` for another text.
+/// takes one comparison for each line ([`keyed`] takes more); `None` for another text.
 fn in_order<const N: usize>(text: &[u8], keys: [&[u8]; N]) -> Option<[Option<u64>; N]> {
     let mut values = [None; N];
     let mut rest = text;

@@ -63,8 +63,8 @@ impl Sys {
         parse(buffer.get(..length)?)
     }
 
-    /// The number in a file that stays open in `file` if it is the kernel's and not too many are
-    /// open; `None` if it cannot be read.
+    /// The number in a file, as [`number`](Self::number) reads it. The file stays open in `file` if
+    /// it is the kernel's and not too many are open; `None` if the number cannot be read.
     pub(super) fn number_kept(&mut self, path: &CStr, file: &mut KeptFile) -> Option<u64> {
         let mut buffer = [0; 32];
         if let Some(open) = &file.0 {
