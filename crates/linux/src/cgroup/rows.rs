@@ -19,7 +19,8 @@ pub(super) enum GroupSelection {
 }
 
 impl GroupSelection {
-    /// The name of a group's instance in the object.
+    /// The name of a group's instance in the object: among containers, the name of the container
+    /// that the group stands for; among all groups, the name of the group.
     fn name(self, group: &Group) -> &[u16] {
         let container = group.container.as_ref().filter(|_| self == Self::Containers);
         container.map_or(&group.name, |container| &container.name)

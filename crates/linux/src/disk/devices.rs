@@ -66,7 +66,7 @@ pub(super) struct Devices {
     serials: u64,
     /// Whether a device was added since the last call of `take_changed`.
     changed: bool,
-    /// The sums and means over the disks.
+    /// The sums and means over [`disks`](Self::disks).
     pub(super) totals: Totals,
 }
 
@@ -245,7 +245,8 @@ impl Device {
         &self.track.io
     }
 
-    /// Whether the device's `diskseq` is read: it is no partition, was used, and is wanted.
+    /// Whether the device's `diskseq` is read: the device is no partition, was used, and is a disk;
+    /// with [`Sample::partitions`] it need not be a disk.
     fn has_sequence(&self, line: &Line<'_>, at: Sample) -> bool {
         self.parent.is_none() && !line.is_unused() && (self.is_disk || at.partitions)
     }

@@ -50,7 +50,7 @@ pub(super) struct Volume {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pool {
     pub(super) is_btrfs: bool,
-    /// Whether the file system may lie on a single device.
+    /// Whether the file system is of a type that may lie on a single device: btrfs or bcachefs.
     pub(super) may_be_single: bool,
     /// The device that the table of mounts names.
     pub(super) source: Vec<u8>,

@@ -22,7 +22,7 @@ pub(super) const DISCARD_SECTORS: usize = 13;
 pub(super) const DISCARD_TIME: usize = 14;
 pub(super) const FLUSHES: usize = 15;
 pub(super) const FLUSH_TIME: usize = 16;
-/// The number of numbers in a line that are read.
+/// The number of values that are read from a line, in [`Line::fields`].
 pub(super) const FIELDS: usize = 17;
 
 /// The groups of numbers that a line has; each variant includes the variants before it.

@@ -111,8 +111,9 @@ impl Copies {
         cell.counted && cell.run != 0 && cell.run + 1 == self.run && cell.phase == phase
     }
 
-    /// Copies the instance of a slot for which [`has`](Self::has) is true, at once or with the next
-    /// [`flush`](Self::flush).
+    /// Adds the instance of a slot for which [`has`](Self::has) is true to the waiting instances,
+    /// which the next [`flush`](Self::flush) copies. If its bytes do not follow the bytes of the
+    /// waiting instances, those are copied first.
     pub(super) fn again(
         &mut self,
         slot: u32,

@@ -449,8 +449,8 @@ impl ProcessReader {
         Ok(())
     }
 
-    /// Adds the number of open descriptors. They are counted one by one if the kernel does not give
-    /// their number.
+    /// Adds the number of open descriptors; adds no value if it cannot be read. The descriptors are
+    /// counted one by one if the kernel does not give their number.
     fn descriptors(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<(), Gone> {
         if self.kernel.counts_descriptors(&self.files.reader) {
             return self.told_descriptors(known, sample);

@@ -176,7 +176,7 @@ impl Buffers {
     }
 
     /// Reads the file of `kind` for each thread into `counts`; returns whether all files could be
-    /// read and parsed. A thread that has ended is left out.
+    /// read and parsed. A thread that has ended is left out; [`Gone`] if the process has ended.
     fn read(
         &mut self,
         files: &mut ProcFiles,
