@@ -134,8 +134,8 @@ pub(crate) fn one_line(text: &str) -> String {
 }
 
 /// A text in a pair of double quotation marks, without the blanks at its ends, if between these
-/// blanks it begins and ends with the same quotation mark (double or single), since Windows' profile
-/// functions remove one pair. Any other text stays as it is.
+/// blanks it begins and ends with the same quotation mark (double or single), since Windows'
+/// profile functions remove one pair. Any other text stays as it is.
 pub(crate) fn quoted(text: &str) -> Cow<'_, str> {
     let trimmed = text.trim();
     let is_quoted =

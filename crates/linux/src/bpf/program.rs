@@ -174,7 +174,8 @@ fn call(program: &OwnedFd, arguments: &mut [u32; 7]) -> Result<(), Refusal> {
 }
 
 impl Code {
-    /// The instructions with all numbers in their places.
+    /// The instructions with the kernel's number of each function in its places; the error is the
+    /// first function that has no number in `numbers`.
     fn complete(&self, numbers: &HashMap<&str, u32>) -> Result<Vec<u8>, Refusal> {
         let mut code = self.instructions.to_vec();
         for (at, name) in self.numbers {

@@ -40,8 +40,9 @@ struct Meter {
     /// The last reading in microjoules, and its time in 100 ns units; `None` before the first
     /// reading and after a failed one.
     last: Option<(u64, u64)>,
-    /// The energy in microjoules: the first reading plus the growth since, without the growth across
-    /// a failed reading. If `range` is unknown, the reading after a failed one counts as the first.
+    /// The energy in microjoules: the first reading plus the growth since, without the growth
+    /// across a failed reading. If `range` is unknown, the reading after a failed one counts as the
+    /// first.
     used: u128,
     /// The mean power since the previous reading, in milliwatts; `None` if there was no previous
     /// reading, if that failed, or if no time has passed since.

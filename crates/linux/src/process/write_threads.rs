@@ -34,7 +34,9 @@ pub(super) struct ThreadWriter<'a> {
     pub(super) totals: &'a Totals,
     pub(super) base: &'a TimeBase,
     pub(super) ended: &'a mut Ended<SUMS>,
-    /// The times and faults of `_Total` of Process, from which threads that ended are not missing.
+    /// The processor times and page faults of `_Total` of Process in the order of
+    /// [`sample::COMMON`](super::sample::COMMON), which include those of ended threads; `_Total` of
+    /// Thread gets the same values.
     pub(super) of_processes: [u64; 5],
 }
 

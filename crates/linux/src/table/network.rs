@@ -155,7 +155,7 @@ const fn counters<const N: usize>(rows: &[ProtocolRow]) -> [Counter; N] {
     counters
 }
 
-/// A counter of a protocol that is shown as its number.
+/// A counter of a protocol that is shown as the number itself, not as a rate.
 const fn count(index: u32, help: u32, name: &'static str, unit: &'static str) -> Counter {
     Counter::new(index, help, name, T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::ADVANCED)
