@@ -1,11 +1,10 @@
 //! Benchmarks a warm collection against the least that reading `/proc` can
 //! cost: one read of an open `stat` file for each process, and its parsing.
 //!
-//! `cargo bench -p perfhive-linux --bench collect [-- --quick]` prints one
-//! Markdown table. Every round runs every approach once, so that other load on the
-//! machine affects all of them; the figures are medians over the rounds, the
-//! ratios medians of the rounds' ratios. With `--features bpf`, further rows show
-//! the BPF reader against the same reference.
+//! `cargo bench -p perfhive-linux --bench collect [-- --quick]` prints one Markdown table. Each
+//! round of a row runs the reference and the row's reader once, so that other load on the machine
+//! affects both; the figures are medians over the rounds, the ratios medians of the rounds' ratios.
+//! With `--features bpf`, further rows show the BPF reader against the same reference.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 use perfhive_engine::{
@@ -139,7 +138,8 @@ struct Row<'a> {
     extra: &'a [(u32, u32)],
     reader: ReaderChoice,
     reference: &'a [File],
-    /// How many processes, or threads, are read.
+    /// The number by which the time is divided: of processes, or of threads in the rows of one
+    /// process with many.
     number: usize,
     goal: &'a str,
 }
@@ -175,7 +175,8 @@ impl Row<'_> {
     }
 }
 
-/// Whether the table has rows for the BPF reader.
+/// Whether the table has rows for the BPF reader. Prints the reason if it has none although the
+/// feature `bpf` is set.
 fn with_bpf() -> bool {
     let refusal = perfhive_linux::bpf_refusal(&ProcRoot::default());
     if let Some(why) = refusal.as_ref().filter(|_| cfg!(feature = "bpf")) {

@@ -24,24 +24,28 @@ const MAP_SIZE: u64 = 12;
 const VARIABLES: &str = ".bss";
 const MAP_TYPE_ARRAY: u32 = 2;
 
-/// Meanings of the source register where an instruction names no register.
+/// The source register of an instruction that loads a map: its number is the number of the map.
 const MAP_NUMBER: u8 = 1;
+/// The source register of an instruction that loads the address of a value in a map.
 const MAP_VALUE: u8 = 2;
+/// The source register of a call of a function of the program itself.
 const CALL_LOCAL: u8 = 1;
+/// The source register of a call of a function of the kernel.
 const CALL_KERNEL: u8 = 2;
 
+/// The size in bytes of an instruction.
 const INSTRUCTION: usize = 8;
-/// Where an instruction has its number.
+/// The offset in bytes of the number in an instruction.
 const NUMBER: usize = 4;
 
-/// The kind of a type that is a name without more.
+/// The number of the BTF kind of a type of which only the name is declared.
 const FORWARD: u32 = 7;
-/// The kind of the variables of a section.
+/// The number of the BTF kind that lists the variables of a section.
 const SECTION: u32 = 15;
-/// The linkage of a function that is defined elsewhere.
+/// The linkage, in BTF data, of a function that is defined elsewhere.
 const EXTERN: u32 = 2;
 
-/// Makes Rust code of an object file.
+/// Rust code with the types, maps and programs of an object file.
 pub(crate) fn link(bytes: &[u8]) -> Result<String> {
     let object = Linker::new(bytes)?;
     let mut code = String::new();
@@ -73,7 +77,8 @@ fn literal(bytes: &[u8]) -> String {
     format!("b\"{}\"", bytes.escape_ascii())
 }
 
-/// A record of the further descriptions, without its first number: where it belongs in its section.
+/// A record of the section `.BTF.ext`: the name of the section that it describes, the offset in
+/// bytes there, and the rest of the record.
 struct Record<'a> {
     section: &'a [u8],
     at: u32,
@@ -124,8 +129,9 @@ impl<'a> Linker<'a> {
         Ok(maps)
     }
 
-    /// The description of the program's types as the kernel takes it: without sections, which are
-    /// at its end, and without functions of other objects, for which others stand in.
+    /// The BTF data of the programs as the kernel takes it: without the list of sections, which is
+    /// at its end, and with a declaration of the name alone in place of each function that is
+    /// defined elsewhere.
     fn types(&self) -> Result<Vec<u8>> {
         let data = self.section(".BTF")?.data()?;
         let walk = Types::of(data, self.read).ok_or("no types")?;
@@ -162,8 +168,8 @@ impl<'a> Linker<'a> {
         Ok(data.get(begin..begin + length? as usize).ok_or("no strings")?)
     }
 
-    /// The records of one part of the further descriptions. `part` is where the header has the
-    /// beginning of the part.
+    /// The records of one part of `.BTF.ext`; `part` is the offset, in the header, of the beginning
+    /// of the part.
     fn records(&self, part: usize) -> Result<Vec<Record<'a>>> {
         let data = self.section(".BTF.ext")?.data()?;
         let (header, begin, length) =
@@ -187,7 +193,8 @@ impl<'a> Linker<'a> {
         Ok(records)
     }
 
-    /// Puts a program together and writes it as a constant.
+    /// Appends to `out` the Rust constant of the program in `section`, together with the functions
+    /// that both programs call.
     fn program(&self, section: &str, constant: &str, out: &mut String) -> Result<()> {
         let own = self.section(section)?;
         let shared = self.section(SHARED)?;
@@ -293,7 +300,8 @@ impl<'a> Linker<'a> {
         Ok(())
     }
 
-    /// Sets the source register, which shares a byte with the other one.
+    /// Sets the source register of the instruction at the offset `at`. The same byte also has the
+    /// destination register, which stays.
     fn set_source(&self, code: &mut [u8], at: usize, register: u8) -> Result<()> {
         let byte = code.get_mut(at + 1).ok_or("ends early")?;
         *byte = match self.file.is_little_endian() {

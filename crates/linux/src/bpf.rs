@@ -93,7 +93,8 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// The numbers of slots for processes and for threads.
+/// A number of processes and one of threads: of the slots that there are, or of those that a run
+/// needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Room {
     pub(crate) processes: u32,

@@ -46,7 +46,7 @@ pub(crate) fn provider(root: &ProcRoot) -> impl Provider + use<> {
 struct CgroupSession {
     root: ProcRoot,
     proc: Reader,
-    /// The reader of the groups' files; `None` until a mount point was found.
+    /// The reader of the groups' files; `None` while no mount point is known.
     mounted: Option<GroupReader>,
     walk: Walk,
     /// The groups of this collection, each before its children.

@@ -83,7 +83,8 @@ impl TimeBase {
         FileTime(calendar(nanos(ClockId::Realtime)).0.saturating_sub(up))
     }
 
-    /// The time at which the machine was started.
+    /// The time at which the machine was started. For a copy without `uptime` it is 0; for a copy
+    /// that lacks only the start (`btime`), the beginning of 1970.
     #[must_use]
     pub fn boot(&self) -> FileTime {
         self.boot
@@ -135,7 +136,8 @@ impl LinuxClock {
         Self { base: TimeBase::of(root) }
     }
 
-    /// The clocks for a block that is made now, and the calendar time in UTC.
+    /// The clocks for a block that is made now, and the calendar time in UTC; for a copy, the time
+    /// at which the copy was made.
     pub fn read(&mut self) -> (Clocks, CalendarTime) {
         self.read_by(nanos)
     }

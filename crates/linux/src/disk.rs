@@ -40,7 +40,7 @@ pub(crate) fn provider(root: &ProcRoot) -> impl Provider + use<> {
     LinuxProvider::new("linux-disk", &OBJECTS, root, DiskSession::open)
 }
 
-/// The files of the provider, which stay open after they were read for the first time.
+/// The files of the provider. Files of procfs stay open after they were read for the first time.
 #[derive(Default)]
 struct Files {
     diskstats: Option<OwnedFd>,

@@ -9,8 +9,9 @@ use std::fmt::{self, Write as _};
 use std::ops::Range;
 use std::sync::OnceLock;
 
-/// The most faults of instances that are reported one by one. Of further ones only the number is
-/// reported: if descriptors run out, every process has the same fault.
+/// The most faults of instances that are reported one by one for an object in a collection. Of
+/// further ones only the number is reported: if descriptors run out, every process has the same
+/// fault.
 const SINGLE: usize = 16;
 
 /// The collected faults of one object. Their texts stay in one buffer, so that a fault
@@ -82,7 +83,8 @@ impl Faults {
     }
 }
 
-/// The system's text for an error number; each text is looked up once.
+/// The system's text for an error number; `an unknown error` for a number that Linux does not have.
+/// Each text is looked up once.
 pub(crate) fn describe(error: Errno) -> &'static str {
     /// The number of error numbers that are kept with their texts: those of Linux, and 0.
     const MOST: usize = 134;
@@ -98,7 +100,8 @@ pub(crate) fn is_denied(error: Errno) -> bool {
     matches!(error, Errno::ACCESS | Errno::PERM)
 }
 
-/// Whether an error means that a file does not exist, or that its process has ended.
+/// Whether an error means that a file does not exist, or that the process to which it belongs has
+/// ended.
 pub(crate) fn is_gone(error: Errno) -> bool {
     matches!(error, Errno::NOENT | Errno::SRCH)
 }
@@ -133,8 +136,9 @@ pub(crate) fn unreadable(file: &CStr, error: Errno, faults: &mut Faults) {
     faults.object(format_args!("{}: {}", Text(file), describe(error)));
 }
 
-/// The numbers of the lines that begin with these words; `None` for a missing line, which is not a fault. A
-/// line without a whole number is a fault, and so is a text that was cut off.
+/// The numbers of the lines that begin with these words; `None` for a missing line, which is not a
+/// fault. A line with one of the words but no complete number is a fault, and so is a text that
+/// ends within a line.
 pub(crate) fn numbers<const N: usize>(
     file: &CStr,
     text: &[u8],
@@ -146,7 +150,8 @@ pub(crate) fn numbers<const N: usize>(
     values
 }
 
-/// Adds the faults of [`numbers`].
+/// Adds the faults of lines without a number and of a text that ends within a line, as [`numbers`]
+/// says.
 fn missing_numbers(
     file: &CStr,
     text: &[u8],

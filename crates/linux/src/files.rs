@@ -33,7 +33,8 @@ const TOO_LARGE: usize = 64 << 20;
 /// file has so many.
 const TOO_LARGE_AT_ONCE: usize = 4 << 20;
 
-/// A reader of files and directories below one directory. It has one buffer.
+/// A reader of files and directories below one directory. It has one buffer for texts: each reading
+/// replaces the text of the one before.
 pub(crate) struct Reader {
     dir: OwnedFd,
     is_procfs: bool,
@@ -87,14 +88,15 @@ impl Reader {
         self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
-    /// Lists the numbers above 0 among the names in the directory, ascending.
+    /// Lists in `out` the numbers above 0 among the names in the directory, ascending.
     pub(crate) fn numbers(&mut self, out: &mut Vec<u32>) -> Result<(), Errno> {
         seek(&self.dir, SeekFrom::Start(0))?;
         list_numbers(&self.dir, &mut self.listing, out)
     }
 
-    /// Like [`numbers`](Self::numbers), for a directory of a process. The directory is kept open in `kept` if
-    /// the budget allows that; otherwise it is returned open.
+    /// Lists in `out` the numbers above 0 among the names in the directory `path` of a process,
+    /// ascending, as [`numbers`](Self::numbers) does for `self.dir`. The directory `path` stays
+    /// open in `kept` if the budget allows that; otherwise the open directory is returned.
     pub(crate) fn numbers_in(
         &mut self,
         kept: &mut KeptFile,
@@ -114,14 +116,15 @@ impl Reader {
         Ok(self.budget.keep(dir, kept))
     }
 
-    /// Like [`numbers`](Self::numbers), for a directory below this one; returns the open directory.
+    /// Lists in `out` the numbers above 0 among the names in the directory `path` below this one,
+    /// ascending, as [`numbers`](Self::numbers) does for `self.dir`; returns the open directory.
     pub(crate) fn list(&mut self, path: &CStr, out: &mut Vec<u32>) -> Result<OwnedFd, Errno> {
         let dir = open_dir(&self.dir, path)?;
         list_numbers(&dir, &mut self.listing, out)?;
         Ok(dir)
     }
 
-    /// The number of entries of a directory below this one.
+    /// The number of entries of a directory below this one, without `.` and `..`.
     pub(crate) fn count_in(&mut self, path: &CStr) -> Result<u64, Errno> {
         let dir = open_dir(&self.dir, path)?;
         self.listing.clear();
@@ -159,8 +162,9 @@ impl Reader {
         Ok(())
     }
 
-    /// Like [`kept`](Self::kept), for a file at any path; `whole` must be true for a file that the
-    /// kernel makes line by line.
+    /// Reads a file at `path` below the directory, and keeps it open in `kept` if the budget allows
+    /// that, as [`kept`](Self::kept) does. `whole` must be true for a file that the kernel makes
+    /// line by line. The text is in [`text`](Self::text).
     pub(crate) fn kept_at(
         &mut self,
         path: &CStr,
@@ -185,7 +189,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Like [`kept`](Self::kept), for a file below the open directory `dir`.
+    /// Reads a small file at `path` below the open directory `dir`, and keeps it open in `kept` if
+    /// the budget allows that, as [`kept`](Self::kept) does. The text is in [`text`](Self::text).
     pub(crate) fn kept_in(
         &mut self,
         dir: impl AsFd,
@@ -211,14 +216,16 @@ impl Reader {
         self.contents.get(..self.length).unwrap_or_default()
     }
 
-    /// Opens, reads and closes a small file below the open directory `dir`.
+    /// Opens, reads and closes a small file below the open directory `dir`. The text is in
+    /// [`text`](Self::text).
     pub(crate) fn once(&mut self, dir: impl AsFd, path: &CStr) -> Result<(), Errno> {
         let fd = open_file(dir, path)?;
         self.length = read_small(&fd, &mut self.contents)?;
         Ok(())
     }
 
-    /// Opens, reads and closes a small file below this directory.
+    /// Opens, reads and closes a small file below this directory. The text is in
+    /// [`text`](Self::text).
     pub(crate) fn once_here(&mut self, path: &CStr) -> Result<(), Errno> {
         let fd = open_file(&self.dir, path)?;
         self.length = read_small(&fd, &mut self.contents)?;
@@ -267,8 +274,8 @@ impl Reader {
         self.is_procfs
     }
 
-    /// Lists in `out` the numbers of a directory's entries with names of `word` and a number,
-    /// ascending. The directory lies below this one.
+    /// Lists in `out`, ascending, the numbers behind `word` in the names of a directory below this
+    /// one: of `cpu0` and `cpu1` the numbers 0 and 1.
     pub(crate) fn numbered(
         &mut self,
         path: &CStr,
@@ -288,7 +295,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Calls `each` with the name of each entry of a directory below this one.
+    /// Calls `look` with the name of each entry of a directory below this one, `.` and `..`
+    /// included.
     pub(crate) fn each_name(
         &mut self,
         path: &CStr,
@@ -408,7 +416,7 @@ fn file_number(name: &[u8]) -> Option<u32> {
     }
 }
 
-/// A path of a process or thread, built without allocating.
+/// A short path, such as that of a process or thread, built without allocating.
 pub(crate) struct PidPath {
     bytes: [u8; 64],
     length: usize,

@@ -11,7 +11,7 @@ use crate::parse::{Words, number, whole_lines};
 #[derive(Clone, Copy, Debug)]
 struct Column<const N: usize> {
     cpu: u32,
-    /// The counts in the newest file.
+    /// The counts in the newest file that has the column.
     last: [u64; N],
     /// The counts that are reported, which never go back.
     shown: [u64; N],
@@ -73,28 +73,30 @@ impl<const N: usize> Tally<N> {
         }
     }
 
-    /// The counts of a processor; `None` unless it is on. `at` is the likely index.
+    /// The reported counts of a processor; `None` unless it is on. `at` is the likely index.
     pub(crate) fn of(&self, at: usize, cpu: u32) -> Option<&[u64; N]> {
         let is = |column: &&Column<N>| column.cpu == cpu && column.is_on;
         let column = self.columns.get(at).filter(is);
         column.or_else(|| self.columns.iter().find(is)).map(|column| &column.shown)
     }
 
-    /// The sums of the reported counts over all processors.
+    /// The sums over all processors: of their counts in the first sample, and of the growth of the
+    /// reported counts since.
     pub(crate) fn sums(&self) -> &[u64; N] {
         &self.sums
     }
 }
 
-/// The growth of a 32-bit count that may have wrapped; 0 if the count shrank.
+/// The growth of a 32-bit count that may have wrapped; 0 if the count shrank, which a growth of
+/// half the range or more is taken for.
 fn growth(last: u64, now: u64) -> u64 {
     let grown = now.wrapping_sub(last) & 0xffff_ffff;
     if grown > 0x7fff_ffff { 0 } else { grown }
 }
 
-/// Calls `add` with the number of each processor in the heading of a table. Returns `false` if a
-/// `CPU` in the line has no whole number behind it; a line without `CPU` is a heading of no
-/// processors.
+/// Calls `add` with the number of each processor in the heading of a table. Returns `false` if
+/// something other than a number and a blank follows a `CPU` in the line; a line without `CPU` is a
+/// heading of no processors.
 fn head(line: &[u8], mut add: impl FnMut(u32)) -> bool {
     let mut rest = line;
     while let Some(at) = rest.windows(3).position(|word| word == b"CPU") {
@@ -133,8 +135,8 @@ pub(crate) struct Interrupts {
 }
 
 impl Interrupts {
-    /// Takes the text of `/proc/interrupts` as the next sample; returns whether it could be parsed
-    /// in full.
+    /// Takes the text of `/proc/interrupts` as the next sample. Returns `false`, and keeps the
+    /// counts of the sample before, if it could not be parsed in full.
     pub(crate) fn parse(&mut self, text: &[u8]) -> bool {
         self.table.clear();
         self.has_clock = false;
@@ -201,8 +203,8 @@ pub(crate) struct SoftInterrupts {
 }
 
 impl SoftInterrupts {
-    /// Takes the text of `/proc/softirqs` as the next sample; returns whether it is a table of soft
-    /// interrupts.
+    /// Takes the text of `/proc/softirqs` as the next sample; returns `false`, and keeps the counts
+    /// of the sample before, if it is no table of soft interrupts.
     pub(crate) fn parse(&mut self, text: &[u8]) -> bool {
         self.table.clear();
         self.has = [false; KINDS.len()];

@@ -165,7 +165,7 @@ impl Maps {
     }
 
     /// Lists a process that was written as an instance of Process, at the position `place`. Does
-    /// nothing if no object from maps is wanted.
+    /// nothing if no object of this module is wanted.
     pub(crate) fn add(&mut self, pid: u32, place: u32, name: &[u16]) {
         if self.wanted.any() {
             let start = self.names.len();

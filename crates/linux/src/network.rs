@@ -54,7 +54,8 @@ impl ProtocolState {
     }
 }
 
-/// The files that list the TCP sockets, which stay open after they were read for the first time.
+/// The files that list the TCP sockets. In procfs they stay open after they were read for the first
+/// time.
 #[derive(Default)]
 struct ConnectionFiles {
     v4: Option<OwnedFd>,
@@ -64,8 +65,8 @@ struct ConnectionFiles {
 struct NetworkSession {
     reader: Reader,
     page: u64,
-    /// The files of the protocols, in the order of [`File::ALL`]. They stay open after they were
-    /// read for the first time.
+    /// The files of the protocols, in the order of [`File::ALL`]. In procfs they stay open after
+    /// they were read for the first time.
     files: [Option<OwnedFd>; File::ALL.len()],
     connections: ConnectionFiles,
     interfaces: Interfaces,
@@ -113,7 +114,8 @@ impl Session for NetworkSession {
 }
 
 impl NetworkSession {
-    /// Reads each file once, and sets the counters of all protocols that need it.
+    /// Reads each file that a wanted protocol needs, once, and sets the counters of all wanted
+    /// protocols that need it.
     fn read_files(&mut self) {
         for (file, fd) in File::ALL.into_iter().zip(&mut self.files) {
             let protocols = &mut self.protocols;

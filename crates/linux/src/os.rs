@@ -33,8 +33,7 @@ pub(crate) fn provider(root: &ProcRoot) -> impl Provider + use<> {
     LinuxProvider::new("linux-system", &OBJECTS, root, SystemSession::open)
 }
 
-/// The files of the provider, which stay open after they were read for the
-/// first time.
+/// The files of the provider. Files of procfs stay open after they were read for the first time.
 #[derive(Default)]
 struct Files {
     stat: Option<OwnedFd>,
@@ -173,7 +172,7 @@ impl SystemSession {
         }
     }
 
-    /// Adds the faults that concern `stat` as a whole.
+    /// Adds the fault that `stat` could not be read, or that it names no processor.
     fn stat_faults(&mut self, stat: Result<(), Errno>) {
         match stat {
             Ok(()) if self.stat.cpus.is_empty() => {
@@ -184,14 +183,15 @@ impl SystemSession {
         }
     }
 
-    /// Adds the faults of `stat` that concern System.
+    /// Adds the faults of `stat` that concern System: all but those of lines of processors.
     fn system_faults(&mut self, stat: Result<(), Errno>) {
         self.stat_faults(stat);
         let lines = self.stat.damage.iter().filter(|damage| !matches!(damage, Damage::Cpu(_)));
         lines.for_each(|damage| self.faults.object(damage));
     }
 
-    /// Adds the faults of `stat` that concern processors.
+    /// Adds the faults of `stat` that concern processors: of `stat` as a whole, of lines of
+    /// processors, and of a text that ends within a line.
     fn processor_faults(&mut self, stat: Result<(), Errno>) {
         self.stat_faults(stat);
         for damage in &self.stat.damage {
@@ -206,7 +206,7 @@ impl SystemSession {
     }
 }
 
-/// The text of a file; `None` after a fault.
+/// The text of a file; `None`, with a fault, if reading fails or the text is empty.
 fn text_of<'a>(
     reader: &'a mut Reader,
     path: &CStr,

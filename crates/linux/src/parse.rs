@@ -15,7 +15,7 @@ pub(crate) fn number(digits: &[u8]) -> Option<u64> {
     })
 }
 
-/// A reader of words separated by blanks.
+/// A reader of words separated by blanks: spaces, tabs and line ends.
 pub(crate) struct Words<'a> {
     rest: &'a [u8],
 }
@@ -60,7 +60,8 @@ impl<'a> Words<'a> {
         number(self.next_word()?)
     }
 
-    /// The next word as a number; `Some(None)` if there is no further word, `None` if the word is no number.
+    /// The next word as a number; `Some(None)` if there is no further word, `None` if the word is
+    /// no number or may be cut off.
     pub(crate) fn number_if_any(&mut self) -> Option<Option<u64>> {
         match self.rest.iter().all(|byte| is_blank(*byte)) {
             true => Some(None),
@@ -90,7 +91,8 @@ fn after_blanks(mut text: &[u8]) -> &[u8] {
     text
 }
 
-/// The last position of a byte; `None` if the text does not contain it. It examines 16 bytes at a time.
+/// The last position of a byte; `None` if the text does not contain it. The text is examined 16
+/// bytes at a time.
 fn last_place(text: &[u8], byte: u8) -> Option<usize> {
     let mut end = text.len();
     for part in text.rchunks(16) {
@@ -281,8 +283,8 @@ impl Io {
     }
 }
 
-/// The peaks of virtual and resident memory, and the swapped memory, from `/proc/PID/status`, in bytes; `None`
-/// for a process without memory of its own.
+/// The peaks of virtual and resident memory, and the swapped memory, from `/proc/PID/status`, in
+/// bytes; `None` for a missing line, as of a process without memory of its own.
 pub(crate) fn memory_of_status(status: &[u8]) -> [Option<u64>; 3] {
     keyed(status, [b"VmPeak:", b"VmHWM:", b"VmSwap:"]).map(|kib| kib.map(kib_to_bytes))
 }
@@ -301,8 +303,8 @@ pub(crate) fn kib_to_bytes(kib: u64) -> u64 {
     kib.saturating_mul(1024)
 }
 
-/// Like [`keyed`], but only for a text that begins with exactly these lines in this order, which takes one
-/// comparison for each line; `None` for another text.
+/// The numbers of the lines of a text that begins with exactly these lines in this order, which
+/// takes one comparison for each line ([`keyed`] takes more); `None` for another text.
 fn in_order<const N: usize>(text: &[u8], keys: [&[u8]; N]) -> Option<[Option<u64>; N]> {
     let mut values = [None; N];
     let mut rest = text;
@@ -324,7 +326,7 @@ pub(crate) fn keyed<const N: usize>(text: &[u8], keys: [&[u8]; N]) -> [Option<u6
     values
 }
 
-/// [`keyed`], compiled once for all numbers of words.
+/// Sets the values of [`keyed`]; compiled once for all numbers of words.
 fn fill_keyed(text: &[u8], keys: &[&[u8]], values: &mut [Option<u64>]) {
     let mut missing = keys.len();
     for line in whole_lines(text).0 {

@@ -19,7 +19,8 @@ impl Default for ProcRoot {
 }
 
 impl ProcRoot {
-    /// A machine of which only a folder like `/proc` exists: objects from other folders are missing.
+    /// A machine of which only a folder like `/proc` exists: objects from other folders have no
+    /// instances or are missing.
     pub fn new(proc: impl Into<PathBuf>) -> Self {
         Self { proc: proc.into(), sys: None, mounts: None }
     }

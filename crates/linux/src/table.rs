@@ -44,7 +44,8 @@ macro_rules! index_of {
 }
 pub(crate) use index_of;
 
-/// The title index of an object's counter, for the macro [`index_of`].
+/// The title index of an object's counter, for the macro [`index_of`]; panics if the object has no
+/// counter of this name.
 pub(crate) const fn index_by_name(object: &Object, name: &str) -> u32 {
     let mut at = 0;
     while at < object.counters.len() {

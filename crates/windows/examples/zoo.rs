@@ -153,7 +153,8 @@ impl Out {
         unsafe { *self.bytes as usize }
     }
 
-    /// Writes bytes and claims them, as `objects` objects.
+    /// Writes bytes and claims them, as `objects` objects. Returns 0, or 234 (more data) and claims
+    /// nothing if there is no room for the bytes.
     fn claim(self, written: &[u8], objects: u32) -> u32 {
         if written.len() > self.room() {
             return self.nothing(234);
@@ -251,13 +252,13 @@ macro_rules! zoo {
 zoo! {
     /// Always asks for a larger buffer.
     OpenGreedy, CollectGreedy, 0, |out| out.nothing(234);
-    /// Needs 600 KiB.
+    /// Writes an object of some 600 KiB.
     OpenLarge, CollectLarge, 0, |out| out.claim(&object(7000, 10_000), 1);
     /// Claims five objects for one.
     OpenCount, CollectCount, 0, |out| out.claim(&object(7100, 2), 5);
     /// Writes bytes that are not an object.
     OpenGarbage, CollectGarbage, 0, |out| out.claim(&[0xff; 512], 1);
-    /// An object that is zero bytes long.
+    /// Writes an object that states a length of 0 bytes.
     OpenZero, CollectZero, 0, |out| {
         let mut bytes = object(7200, 2);
         bytes[..4].fill(0);
@@ -291,7 +292,7 @@ zoo! {
     };
     /// Answers, and hangs in Close.
     OpenLingers, CollectLingers, 0, |out| out.claim(&object(7600, 2), 1);
-    /// Hangs for the life of its process.
+    /// Hangs for a minute.
     OpenHangs, CollectHangs, 0, |out| {
         for _ in 0..600 {
             std::thread::sleep(Duration::from_millis(100));
@@ -300,7 +301,7 @@ zoo! {
     };
 }
 
-/// Hangs for the life of its process.
+/// Hangs for a minute.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]
 extern "system" fn CloseLingers() -> u32 {
@@ -316,8 +317,8 @@ extern "system" fn OpenBroken(_: *mut u16) -> u32 {
     0
 }
 
-/// Always asks for a larger buffer if it is asked for its objects, as on Windows, which does not
-/// ask a provider whose `Object List` has none of the request.
+/// Always asks for a larger buffer if it is asked for its objects, as on Windows, which asks no
+/// provider with an `Object List` that has none of the request.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]
 unsafe extern "system" fn CollectBroken(
@@ -339,8 +340,8 @@ extern "system" fn OpenStuck(_: *mut u16) -> u32 {
     0
 }
 
-/// Hangs if it is asked for its objects, as on Windows, which does not ask a provider whose `Object
-/// List` has none of the request.
+/// Hangs for ten minutes if it is asked for its objects, as on Windows, which asks no provider with
+/// an `Object List` that has none of the request.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]
 unsafe extern "system" fn CollectStuck(

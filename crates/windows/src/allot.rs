@@ -17,8 +17,9 @@ pub(crate) struct Allotted {
     pub(crate) last_help: u32,
 }
 
-/// Allots title indexes to titles with these offsets, behind the last indexes of the machine. Names
-/// get even indexes, and help texts the odd indexes after them. `None` if no indexes are left.
+/// Allots title indexes to titles with these offsets, behind the last indexes of the machine and
+/// [`BASE_INDEX`]. Names get even indexes, and help texts the odd indexes after them. `None` if no
+/// indexes are left.
 pub(crate) fn allot(
     last_counter: u32,
     last_help: u32,
@@ -53,15 +54,15 @@ pub(crate) fn added(list: &TitleList, more: &TitleList, first: u32) -> TitleList
     TitleList::from(titles)
 }
 
-/// The titles of a list without those with indexes from `first` to `last`.
+/// The titles of a list without those with indexes from `first` to `last`, both included.
 pub(crate) fn removed(list: &TitleList, first: u32, last: u32) -> TitleList {
     let kept = list.titles.iter().filter(|title| !(first..=last).contains(&title.index.0));
     TitleList::from(kept.cloned().collect::<Vec<_>>())
 }
 
-/// The titles of a list as strings separated by NUL: the content of a `REG_MULTI_SZ`. Empty texts
-/// and NULs are avoided, since an empty text would end the list, and a NUL would shift all later
-/// entries.
+/// The titles of a list as index and text in turn, separated by NUL: the content of a
+/// `REG_MULTI_SZ`, without the NULs at its end. Empty texts and NULs are avoided, since an empty
+/// text would end the list, and a NUL would shift all later entries.
 pub(crate) fn multi_sz(list: &TitleList) -> String {
     let mut text = String::new();
     for title in &list.titles {
@@ -127,14 +128,14 @@ fn offsets(titles: &[ProvidedTitles]) -> BTreeSet<u32> {
     all.map(|title| title.index.0).collect()
 }
 
-/// A text made one line, for an `.ini` file.
+/// A text with a space in place of each control character, line ends included, for an `.ini` file.
 pub(crate) fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// A text in a pair of double quotation marks if it begins and ends with quotation marks (double or
-/// single) already, since Windows' profile functions remove one pair. Any other text stays as it
-/// is.
+/// A text in a pair of double quotation marks, without the blanks at its ends, if between these
+/// blanks it begins and ends with the same quotation mark (double or single), since Windows'
+/// profile functions remove one pair. Any other text stays as it is.
 pub(crate) fn quoted(text: &str) -> Cow<'_, str> {
     let trimmed = text.trim();
     let is_quoted =

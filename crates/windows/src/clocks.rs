@@ -8,7 +8,7 @@ use std::time::Duration;
 const UNIT: u64 = 100;
 
 /// The smallest step of a clock. For processor time, it is the time between two ticks of the
-/// system's clock, at which processor time is accounted.
+/// system's clock, at which processor time is accounted; 100 ns if the system does not tell it.
 #[must_use]
 pub fn resolution(clock: SystemClock) -> Duration {
     match clock {

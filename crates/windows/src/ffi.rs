@@ -47,7 +47,7 @@ const KEY_NAME: usize = 256;
 /// another machine may report keys without end.
 const KEYS: u32 = 1 << 16;
 
-/// Whether the library with this name is loaded in this process and exports a function.
+/// Whether the library with this name is loaded in this process and exports the function.
 pub(crate) fn exports(library: &CStr, function: &CStr) -> bool {
     // SAFETY: both names are NUL-terminated and live beyond the calls; the handle is borrowed from
     // the system, and ntdll stays loaded as long as the process lives. A handle of 0 is tested
@@ -259,7 +259,7 @@ impl Key {
     }
 
     /// The names of the keys below this one, and the error code that ended the list early; `None`
-    /// if the list is complete.
+    /// if the list is complete, or ended at [`KEYS`] names.
     pub(crate) fn keys(&self) -> (Vec<String>, Option<u32>) {
         let mut names = Vec::new();
         for place in 0..KEYS {

@@ -96,11 +96,11 @@ const LIST_AT_FIRST: usize = 512 << 10;
 
 struct NativeSession {
     information: Arc<dyn SystemInformation>,
-    /// The list of processes.
+    /// The buffer for the list of processes.
     list: Buffer,
-    /// The times of the processors.
+    /// The buffer for the times of the processors.
     times: Buffer,
-    /// All other answers, one at a time.
+    /// The buffer for all other answers, one at a time.
     other: Buffer,
     processes: processes::Writer,
     threads: threads::Writer,

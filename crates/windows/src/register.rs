@@ -59,7 +59,8 @@ fn refused(what: &str, code: u32) -> RegisterError {
     }
 }
 
-/// The path of a provider's service key; an error for a name that is not the name of a single key.
+/// The path of a provider's service key; an error for a name that is empty or too long, or not the
+/// name of a single key.
 fn service(name: &str) -> Result<String, RegisterError> {
     let bad = |c: char| c.is_control() || c == '\\' || c == '/' || c == '"';
     if name.trim().is_empty() || name.len() > 200 || name.contains(bad) {
@@ -294,7 +295,8 @@ pub fn registered_linkage(name: &str) -> Option<String> {
     service.open("Linkage").ok()?.text("Export").filter(|linkage| !linkage.is_empty())
 }
 
-/// The registered titles of a provider, under their offsets instead of their indexes.
+/// The registered titles of a provider, in each language that can be read, under their offsets
+/// instead of their indexes.
 fn titles_of(registration: &Registration) -> Vec<ProvidedTitles> {
     let part = |lists: Vec<TitleList>, first: u32, last: u32| {
         let mut list = merged(lists);
@@ -324,8 +326,9 @@ fn languages() -> Vec<LanguageId> {
         .collect()
 }
 
-/// Whether the registered titles equal these, in the machine's languages. A difference in
-/// surrounding quotation marks, which some loaders keep, does not count: it needs no new indexes.
+/// Whether the registered titles `old` equal the titles `new`, in the machine's languages. A
+/// difference in surrounding quotation marks, which some loaders keep, does not count: it needs no
+/// new indexes.
 fn same(old: &[ProvidedTitles], new: &[ProvidedTitles], languages: &[LanguageId]) -> bool {
     type Texts = BTreeMap<u32, String>;
     let texts = |list: &TitleList| -> Texts {

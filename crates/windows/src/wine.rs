@@ -10,7 +10,7 @@ impl layout::Layout {
     }
 }
 
-/// Whether `ntdll` exports `wine_get_version`.
+/// Whether this program runs under Wine: whether `ntdll` exports `wine_get_version`.
 #[cfg(windows)]
 #[must_use]
 pub fn is_wine() -> bool {

@@ -14,13 +14,13 @@ use std::time::Duration;
 
 /// The key below `HKEY_LOCAL_MACHINE` in which providers are registered.
 const SERVICES: &str = r"SYSTEM\CurrentControlSet\Services";
-/// The longest time that a connection to another machine may take.
+/// The longest time that connecting to another machine may take.
 const CONNECTION: Duration = Duration::from_secs(10);
 /// The key of title lists below `HKEY_LOCAL_MACHINE`.
 const PERFLIB: &str = r"SOFTWARE\Microsoft\Windows NT\CurrentVersion\Perflib";
 
-/// The users of `HKEY_PERFORMANCE_DATA` in this process. The process has the key only once: closing
-/// it unloads the providers for all sources.
+/// The readers of `HKEY_PERFORMANCE_DATA` in this process. The process has the key only once:
+/// closing it unloads the providers for all sources.
 static READERS: Readers = Readers::new(|| {
     // A failure needs no handling.
     let _code = ffi::close_performance_data();
@@ -50,9 +50,10 @@ pub fn local_with_timeouts(name: &str, timeouts: Timeouts) -> RegistrySource {
     RegistrySource::with_timeouts(name, timeouts, Box::new(|| Box::new(Local::new())))
 }
 
-/// As [`local_with_timeouts`], for [another machine](remote_source). Connecting has a timeout of its
-/// own, which is the timeout of a call but at most ten seconds: an unreachable machine is reported as
-/// unreachable, and no provider is suspected.
+/// A source of another machine's counters, as [`remote_source`], with calls that have timeouts, as
+/// [`local_with_timeouts`]. Connecting has a timeout of its own, which is the timeout of a call but
+/// at most ten seconds: an unreachable machine is reported as unreachable, and no provider is
+/// suspected.
 #[must_use]
 pub fn remote_with_timeouts(name: &str, host: &str, timeouts: Timeouts) -> RegistrySource {
     let dialer = dialer(host, timeouts.call.min(CONNECTION));
@@ -62,9 +63,10 @@ pub fn remote_with_timeouts(name: &str, host: &str, timeouts: Timeouts) -> Regis
     RegistrySource::with_timeouts(name, timeouts, Box::new(make))
 }
 
-/// The value that marks a registration as made by perfhive. Other registrations are neither
-/// replaced nor removed.
+/// The name of the value that marks a registration as made by perfhive. Other registrations are
+/// neither replaced nor removed.
 pub(crate) const MARK: &str = "Registered By";
+/// The text of the value [`MARK`].
 pub(crate) const MARKED: &str = "perfhive";
 
 struct Names {

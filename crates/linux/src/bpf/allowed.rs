@@ -6,10 +6,13 @@ use rustix::fs::{Mode, OFlags, PROC_SUPER_MAGIC, fstat, fstatfs, major, minor, o
 use rustix::thread::CapabilitySet;
 use std::path::Path;
 
-/// The names of the first namespaces, which are the same on every machine and never change.
+/// The kinds of namespaces, each with the name of its first namespace, which is the same on every
+/// machine.
 const NAMESPACES: [(&str, &str); 3] =
     [("pid", "pid:[4026531836]"), ("user", "user:[4026531837]"), ("time", "time:[4026531834]")];
 
+/// Checks all that can be checked before the program is loaded; the error is the first check that
+/// fails.
 pub(super) fn check(root: &ProcRoot) -> Result<(), Refusal> {
     capabilities()?;
     own_proc(root.proc())?;
@@ -28,8 +31,9 @@ pub(super) fn check(root: &ProcRoot) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Checks that this thread has the capabilities. This is checked before each run: a program that
-/// gives them up loses the reader.
+/// Checks that this thread has `CAP_SYS_PTRACE`, and `CAP_BPF` and `CAP_PERFMON` or in place of
+/// both `CAP_SYS_ADMIN`. This is checked before each run: a program that gives them up loses the
+/// reader.
 pub(crate) fn capabilities() -> Result<(), Refusal> {
     let sets = rustix::thread::capabilities(None)
         .map_err(|error| Refusal::new(format!("capabilities: {error}")))?;
@@ -78,8 +82,8 @@ fn own_proc(proc: &Path) -> Result<(), Refusal> {
     }
 }
 
-/// Whether a mount of the procfs with this device number hides processes, from the text of
-/// `mountinfo`. `None` if the procfs is not mounted.
+/// Whether any mount of the procfs with this device number hides processes (`hidepid`, `subset`),
+/// from the text of `mountinfo`. `None` if the procfs is not mounted.
 fn hides(mounts: &str, device: &str) -> Option<bool> {
     let mut found = None;
     for line in mounts.lines() {
@@ -101,6 +105,7 @@ fn version(release: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
+/// Whether the kernel is locked down so far that programs may not read its memory.
 fn lockdown() -> bool {
     std::fs::read_to_string("/sys/kernel/security/lockdown")
         .is_ok_and(|modes| modes.contains("[confidentiality]"))

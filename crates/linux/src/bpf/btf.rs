@@ -40,7 +40,8 @@ impl<'a> Types<'a> {
         self.data.get(at..)?.first_chunk().map(|bytes| (self.read)(*bytes))
     }
 
-    /// The text at an offset of the data's strings, up to its zero; `None` if there is none.
+    /// The text at an offset of the data's strings, up to its zero or the end of the data; `None`
+    /// if the offset is beyond the data.
     fn text(&self, at: u32) -> Option<&'a [u8]> {
         let begin = self.strings.checked_add(usize::try_from(at).ok()?)?;
         let rest = self.data.get(begin..)?;

@@ -3,9 +3,9 @@
 use perfhive_engine::NamePattern;
 use std::sync::Arc;
 
-/// The most numbers of processes for which the program has room; `processes.bpf.c` has the same
-/// limit.
+/// The most processes that can be chosen by number; `processes.bpf.c` has the same limit.
 const MOST_NUMBERS: usize = 64;
+/// The most names by which processes can be chosen; `processes.bpf.c` has the same limit.
 const MOST_NAMES: usize = 8;
 /// The length in bytes of the kernel's names of processes, including the zero at the end.
 const NAME: usize = 16;
@@ -16,7 +16,7 @@ const NUMBERS_AT: usize = 8;
 const NAMES_AT: usize = NUMBERS_AT + MOST_NUMBERS * 4;
 const SIZE: usize = NAMES_AT + MOST_NAMES * TEXT_AND_MASK;
 
-/// The numbers and names of the chosen processes, in the form in which the program reads them.
+/// The process IDs and names of the chosen processes, in the form in which the program reads them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Chosen {
     numbers: usize,
@@ -25,8 +25,8 @@ pub(crate) struct Chosen {
 }
 
 impl Chosen {
-    /// Sets the chosen processes, by number and by name; returns `false` if there are more than the
-    /// program has room for.
+    /// Sets the chosen processes, by process ID and by name. Returns `false`, and changes nothing,
+    /// if there are more than the program has room for.
     pub(crate) fn set(&mut self, numbers: &[u32], names: &[Arc<NamePattern>]) -> bool {
         if numbers.len() > MOST_NUMBERS || names.len() > MOST_NAMES {
             return false;

@@ -17,7 +17,7 @@ pub(super) struct Map {
 pub(super) struct Loadable<'a> {
     pub(super) name: &'a str,
     pub(super) instructions: &'a [u8],
-    /// The descriptor of the types to which the following fields refer.
+    /// The file descriptor of the loaded types (BTF), to which `functions` and `members` refer.
     pub(super) types: BorrowedFd<'a>,
     /// The records (`bpf_func_info`) that say where functions begin.
     pub(super) functions: &'a [u8],
@@ -38,7 +38,7 @@ const MEMBER: usize = 16;
 /// The size in bytes of an array's key.
 const KEY: u32 = 4;
 
-/// The number of the command that makes a map; the numbers of the other commands follow.
+/// The number of the command that makes a map.
 const MAP_CREATE: u32 = 0;
 const MAP_UPDATE_ELEM: u32 = 2;
 const PROG_LOAD: u32 = 5;
@@ -49,8 +49,7 @@ const PROG_TYPE_SYSCALL: u32 = 31;
 /// The flag of a program that may sleep, as a program of this type must.
 const MAY_SLEEP: u32 = 1 << 4;
 
-/// The number of times that loading is tried: a signal interrupts the kernel's check of the
-/// program.
+/// The most times that loading is tried: a signal interrupts the kernel's check of the program.
 const TRIES: u32 = 40;
 
 type Name = [u8; 16];
@@ -80,7 +79,8 @@ unsafe fn call<T>(command: u32, attributes: &mut T) -> Result<i32, Errno> {
     })
 }
 
-/// Like [`call`], for a command that returns a new descriptor.
+/// Makes the system call `bpf`, as [`call`] does, with a command that returns a new descriptor;
+/// returns the descriptor.
 ///
 /// # Safety
 /// As of [`call`], and the command returns a descriptor that nothing else owns.
@@ -136,7 +136,8 @@ impl Array {
         self.value_size
     }
 
-    /// Writes the value of the first entry.
+    /// Writes the value of the first entry. It is an error if `value` does not have the size of an
+    /// entry.
     pub(super) fn set_first(&self, value: &[u8]) -> Result<(), Errno> {
         #[repr(C)]
         struct Attributes {

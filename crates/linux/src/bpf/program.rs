@@ -29,7 +29,8 @@ const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
 /// The loaded program and the memory that it writes to.
 pub(crate) struct Program {
     read_all: OwnedFd,
-    /// The loaded program that looks up some tasks; `None` if every run reads all processes.
+    /// The loaded program that looks up some tasks; `None` if only the program for all processes
+    /// was loaded.
     read_some: Option<OwnedFd>,
     /// The map of the chosen processes.
     choice: Array,
@@ -37,7 +38,7 @@ pub(crate) struct Program {
     details: Mapped<ProcessDetail>,
     threads: Mapped<ThreadSlot>,
     room: Room,
-    /// The numbers of processes and threads that the last run wrote.
+    /// The numbers of processes and threads that the last run found, which may exceed the room.
     filled: Room,
     moved: bool,
     /// The chosen processes, as they were last written to the map.
@@ -90,9 +91,9 @@ impl Program {
         })
     }
 
-    /// Reads all processes, or with `chosen` the chosen ones and few others. Returns the numbers of
-    /// processes and threads, which may exceed the room. `processors` is the highest number of an
-    /// active processor, plus 1.
+    /// Reads all processes, or with `chosen` the chosen ones and perhaps others with names that
+    /// begin alike. Returns the numbers of processes and threads found, which may exceed the room.
+    /// `processors` is the highest number of an active processor, plus 1.
     pub(crate) fn run(
         &mut self,
         wants: Wants,
@@ -148,7 +149,8 @@ impl Program {
         self.processes.entries(self.filled.processes as usize)
     }
 
-    /// Whether a slot of the last run holds another process than in the run before.
+    /// Whether a slot of the last run holds another process than in the run before; also `true` if
+    /// the number of processes changed.
     pub(crate) fn moved(&self) -> bool {
         self.moved
     }
@@ -172,7 +174,8 @@ fn call(program: &OwnedFd, arguments: &mut [u32; 7]) -> Result<(), Refusal> {
 }
 
 impl Code {
-    /// The instructions with all numbers in their places.
+    /// The instructions with the kernel's number of each function in its places; the error is the
+    /// first function that has no number in `numbers`.
     fn complete(&self, numbers: &HashMap<&str, u32>) -> Result<Vec<u8>, Refusal> {
         let mut code = self.instructions.to_vec();
         for (at, name) in self.numbers {

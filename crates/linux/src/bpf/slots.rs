@@ -46,7 +46,7 @@ pub(crate) struct ProcessSlot {
     pub(crate) first_thread: u32,
     pub(crate) thread_slots: u32,
     pub(crate) unused: u32,
-    /// The start time of the process in nanoseconds.
+    /// The start time of the process, in nanoseconds after the start of the machine.
     pub(crate) start: u64,
     pub(crate) size: u64,
     pub(crate) data: u64,
@@ -109,7 +109,7 @@ pub(crate) struct ThreadSlot {
     pub(crate) major_faults: u64,
     pub(crate) switches_voluntary: u64,
     pub(crate) switches_other: u64,
-    /// The time that the thread waited for a processor.
+    /// The time that the thread was ready and waited for a processor.
     pub(crate) waited: u64,
     pub(crate) priority: u32,
     pub(crate) real_time: u32,

@@ -70,8 +70,8 @@ impl File {
         }
     }
 
-    /// The controller of the file, by which version 1 tells the hierarchy that has it; `None` for a
-    /// file that every hierarchy has.
+    /// The controller of the file: in version 1, only the hierarchy of that controller has the
+    /// file. `None` for a file that every hierarchy has.
     pub(super) fn controller(self) -> Option<&'static str> {
         let (controller, _) = self.name().split_once('.')?;
         (controller != "cgroup").then_some(controller)

@@ -24,8 +24,8 @@ pub(super) struct Group {
     pub(super) inode: u64,
     /// The container that the group stands for; `None` for other groups.
     pub(super) container: Option<Box<Container>>,
-    /// The nearest container that contains the group, as a position among the groups; `None`
-    /// outside of containers.
+    /// The nearest container around the group, other than the group itself, as a position among the
+    /// groups; `None` outside of containers.
     pub(super) around: Option<u32>,
     /// The container to which the group's processes belong, as a position among the groups: the
     /// group itself if it is a container, or else the one around it.
@@ -36,9 +36,10 @@ pub(super) struct Group {
     /// The position of the group among the instances of Container; `None` if it has no instance in
     /// this collection.
     pub(super) container_place: Option<u32>,
-    /// The files that were missing when they were last tried, as a mask of [`File::bit`].
+    /// The files that were missing or refused when they were last tried, as a mask of
+    /// [`File::bit`].
     absent: u32,
-    /// The number of collections that still pass until the missing files are tried again.
+    /// The number of collections that still pass until the files in `absent` are tried again.
     pause: u8,
     files: [KeptFile; File::COUNT],
 }
@@ -63,7 +64,8 @@ impl Group {
         }
     }
 
-    /// Prepares the group for a collection: it has no instances yet.
+    /// Prepares the group for a collection: it has no instances yet, and its missing files are
+    /// tried again if their pause is over.
     pub(super) fn begin(&mut self) {
         self.place = None;
         self.container_place = None;
@@ -73,9 +75,10 @@ impl Group {
         }
     }
 
-    /// Notes that a file is missing, so that it is not tried in the next 8 to 15 collections. It is
-    /// tried again later because its controller may be switched on. The number depends on the
-    /// group's inode, so that not all groups try in the same collection.
+    /// Notes that a file is missing or refused. The missing files of a group are skipped in the 8
+    /// to 15 collections after the first of them was noted. Then all are tried again, because a
+    /// controller may be switched on. The number depends on the group's inode, so that not all
+    /// groups try in the same collection.
     fn miss(&mut self, file: File) {
         self.absent |= file.bit();
         if self.pause == 0 {
@@ -91,7 +94,8 @@ pub(super) struct Hierarchy {
     /// Whether the folder is in the kernel's file system, and not a copy.
     pub(super) is_kernel: bool,
     reader: Reader,
-    /// The controllers of a hierarchy of version 1, separated by commas; `None` for version 2.
+    /// The mount options of a hierarchy of version 1, separated by commas, with its controllers
+    /// among them; `None` for version 2.
     controllers: Option<Vec<u8>>,
 }
 
@@ -107,6 +111,7 @@ impl Hierarchy {
         Ok(Self { dir, is_kernel, reader, controllers })
     }
 
+    /// Whether the hierarchy has the controller of this file; always `true` in version 2.
     fn has(&self, file: File) -> bool {
         let (Some(controllers), Some(wanted)) = (&self.controllers, file.controller()) else {
             return true;
@@ -117,8 +122,8 @@ impl Hierarchy {
 
 /// A reader of the files of control groups.
 pub(super) struct GroupReader {
-    /// The hierarchy of version 2, or all hierarchies of version 1. A group has the same path in
-    /// each.
+    /// The hierarchy of version 2, or the hierarchies of version 1 that are read. A group has the
+    /// same path in each.
     pub(super) hierarchies: Vec<Hierarchy>,
     path: Vec<u8>,
     pub(super) faults: Faults,
@@ -134,8 +139,8 @@ impl GroupReader {
         self.hierarchies.iter().any(|hierarchy| hierarchy.controllers.is_some())
     }
 
-    /// The text of a file of a group; `None` if the file is missing or may not be read, which is
-    /// not a fault, and after a fault.
+    /// The text of a file of a group. `None` if the file is missing, may not be read, or its group
+    /// has ended; and after any other error, which becomes a fault.
     pub(super) fn read(&mut self, group: &mut Group, file: File) -> Option<&[u8]> {
         if group.absent & file.bit() != 0 {
             return None;

@@ -19,7 +19,8 @@ pub(super) enum GroupSelection {
 }
 
 impl GroupSelection {
-    /// The name of a group's instance in the object.
+    /// The name of a group's instance in the object: among containers, the name of the container
+    /// that the group stands for; among all groups, the name of the group.
     fn name(self, group: &Group) -> &[u16] {
         let container = group.container.as_ref().filter(|_| self == Self::Containers);
         container.map_or(&group.name, |container| &container.name)
@@ -76,7 +77,8 @@ impl Rows {
     }
 
     /// Reads the groups, and writes the groups that have values as instances. With `whole`, all
-    /// groups are written, even if the collection wants only some.
+    /// groups are written, even if the collection wants only some. If no control group has values,
+    /// the object is left out and a fault gives the reason.
     pub(super) fn write(
         &mut self,
         collection: &Collection<'_>,
@@ -130,9 +132,9 @@ impl Rows {
         Ok(())
     }
 
-    /// Reads all groups, or with `some` only the groups with names that this collection wants.
-    /// Returns the counters that any group has, as a mask. A group without the first of these
-    /// counters is left out.
+    /// Reads all groups of the selection `which`, or with `some` only those with names that this
+    /// collection wants. Returns the counters that any group has, as a mask. A group without the
+    /// first of these counters is left out.
     fn read(
         &mut self,
         wanted: u64,

@@ -24,7 +24,7 @@ pub(super) enum FileFormat {
     Single(u32),
     /// One number; the number by which version 1 says "no limit" ([`NO_LIMIT`]) gives no value.
     Limit(u32),
-    /// One number, from which several counters are made.
+    /// One number, from which one or more counters are made; the text `max` gives no value.
     Number(&'static [(u32, Scale)]),
     /// A quota and a period; the value is their quotient in percent of one processor; the quota
     /// `max` gives no value.
@@ -394,8 +394,8 @@ fn devices(text: &[u8], fields: &'static [Field], row: &mut CounterValues) -> Re
 /// The inode of the root of all groups of this machine. The root that a container sees has another
 /// inode.
 const ROOT: u64 = 1;
-/// The counter % Full CPU Pressure, which the root does not have: for a whole machine the kernel
-/// calls it undefined and prints zeros.
+/// The title index of the counter % Full CPU Pressure, which the root does not have: for a whole
+/// machine the kernel calls it undefined and prints zeros.
 const FULL_CPU: u32 = 104_404;
 
 fn pressure(

@@ -9,11 +9,11 @@ use std::cmp::Ordering;
 use std::ffi::CStr;
 
 /// The most groups that are read; if there are more, the others are left out and a fault is
-/// reported.
+/// reported. In version 1, a group counts once for each hierarchy that has it.
 const MOST: usize = 65_536;
 /// The deepest level of groups that are read; deeper groups are left out and a fault is reported.
 const DEEPEST: u16 = 64;
-/// The longest path of a group in bytes; a group with a longer path is left out.
+/// The longest path of a group in bytes; a group with a longer path is left out, without a fault.
 const LONGEST: usize = 3_840;
 /// The size in bytes of the buffer for directory entries.
 const LISTING: usize = 32 << 10;

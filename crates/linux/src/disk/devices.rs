@@ -8,8 +8,8 @@ use crate::parse::{utf16_name, whole_lines};
 use std::collections::HashMap;
 use std::ffi::CString;
 
-/// The most vanished devices that are remembered. A remembered device that returns continues
-/// its counts.
+/// The most vanished devices that are remembered; if there are more, all of them are forgotten. A
+/// remembered device that returns continues its counts.
 const REMEMBERED: usize = 256;
 
 /// The beginnings of the names of devices that are not disks; a digit or `_` follows.
@@ -25,16 +25,18 @@ pub(super) struct Device {
     pub(super) name: Vec<u8>,
     pub(super) units: Vec<u16>,
     number: (u32, u32),
-    /// Whether the device is a whole device (no partition) that does not consist of other devices.
+    /// Whether the device is a disk: a whole device (no partition) that does not consist of other
+    /// devices, and has no name of [`NO_DISKS`].
     pub(super) is_disk: bool,
     /// The name of the device of which this device is a partition; `None` if it is no partition.
     parent: Option<Vec<u8>>,
     track: Track,
     /// The number of the last sample that had the device.
     seen: u64,
-    /// Whether the device has no medium and never had one.
+    /// Whether the device is a disk that has no medium and was never used.
     pub(super) is_empty: bool,
-    /// The content of `diskseq`: a number that no other disk had since the machine's start.
+    /// The content of `diskseq`: a number that no other disk had since the machine's start; `None`
+    /// until it was read.
     sequence: Option<u64>,
     sequence_path: CString,
     sequence_file: KeptFile,
@@ -58,13 +60,13 @@ pub(super) struct Devices {
     names: HashMap<Vec<u8>, usize>,
     /// The positions in `list` of the present devices, in the kernel's order.
     order: Vec<usize>,
-    /// The positions in `list` by device number (major, minor), ascending.
+    /// The positions in `list` of the present devices by device number (major, minor), ascending.
     numbers: Vec<((u32, u32), usize)>,
     sample: u64,
     serials: u64,
     /// Whether a device was added since the last call of `take_changed`.
     changed: bool,
-    /// The sums and means over the disks.
+    /// The sums and means over [`disks`](Self::disks).
     pub(super) totals: Totals,
 }
 
@@ -74,7 +76,7 @@ impl Devices {
         self.order.iter().filter_map(|place| self.list.get(*place))
     }
 
-    /// The disks in the newest sample, except those without a medium.
+    /// The disks in the newest sample, except those that have no medium and were never used.
     pub(super) fn disks(&self) -> impl Iterator<Item = &Device> {
         self.all().filter(|device| device.is_disk && !device.is_empty)
     }
@@ -238,12 +240,13 @@ impl Devices {
 }
 
 impl Device {
-    /// The device's counts since it was first seen.
+    /// The device's counts: those of the kernel when it was first seen, and their growth since.
     pub(super) fn io(&self) -> &DeviceCounts {
         &self.track.io
     }
 
-    /// Whether the device's `diskseq` is read: it is no partition, was used, and is wanted.
+    /// Whether the device's `diskseq` is read: the device is no partition, was used, and is a disk;
+    /// with [`Sample::partitions`] it need not be a disk.
     fn has_sequence(&self, line: &Line<'_>, at: Sample) -> bool {
         self.parent.is_none() && !line.is_unused() && (self.is_disk || at.partitions)
     }
@@ -262,7 +265,7 @@ impl Device {
     }
 }
 
-/// Whether a device has no medium and has never done anything.
+/// Whether a device has no medium (its size is 0) and has never done anything.
 fn is_empty(line: &Line<'_>, size_path: &CString, sys: Option<&mut Sys>) -> bool {
     line.is_unused() && sys.is_some_and(|sys| sys.number(size_path) == Some(0))
 }

@@ -27,7 +27,7 @@ const HARMLESS: [&[u8]; 10] = [
     b"aufs",
     b"cgroup2",
 ];
-/// The most levels of mounts that are followed.
+/// The most levels of mounts that are followed; a mount on more of them is left out.
 const DEEPEST: usize = 256;
 /// The most mount points of a file system at which its space is queried.
 const PLACES: usize = 8;
@@ -50,13 +50,13 @@ pub(super) struct Volume {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pool {
     pub(super) is_btrfs: bool,
-    /// Whether the file system may lie on a single device.
+    /// Whether the file system is of a type that may lie on a single device: btrfs or bcachefs.
     pub(super) may_be_single: bool,
     /// The device that the table of mounts names.
     pub(super) source: Vec<u8>,
 }
 
-/// The file systems of a table of mounts.
+/// The file systems in a table of mounts that lie on disks of this machine.
 #[derive(Debug, Default)]
 pub(super) struct Mounts {
     pub(super) volumes: Vec<Volume>,
@@ -112,7 +112,9 @@ impl<'a> Mount<'a> {
 }
 
 impl Mounts {
-    /// Parses the table of mounts. Mount points lie below `root`, which stands for `/`.
+    /// Finds the file systems on disks in the text of a table of mounts. Those behind a file system
+    /// that needs another machine or program are left out. Mount points lie below `root`, which
+    /// stands for `/`.
     pub(super) fn parse(text: &[u8], root: &Path) -> Self {
         let mut this = Self::default();
         let (lines, cut) = whole_lines(text);

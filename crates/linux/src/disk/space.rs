@@ -40,6 +40,7 @@ impl Space {
 /// The reason why the space of a file system is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
+    /// A system call failed with this error.
     System(Errno),
     /// Another file system is mounted over the mount point.
     Covered,

@@ -1,5 +1,4 @@
-//! The lines of `/proc/diskstats`, and the counts of each device since it was first
-//! seen.
+//! The lines of `/proc/diskstats`, and the counts of each device, continued from sample to sample.
 //!
 //! The kernel prints times as 32-bit milliseconds, and on 32-bit machines counts
 //! as 32-bit numbers: both wrap. The counts of a session continue across a wrap, and
@@ -7,7 +6,7 @@
 
 use crate::parse::{Words, number};
 
-/// The positions of the numbers in a line, in the kernel's order.
+/// The position of the number of reads in [`Line::fields`], which are in the kernel's order.
 pub(super) const READS: usize = 0;
 pub(super) const READS_MERGED: usize = 1;
 pub(super) const READ_SECTORS: usize = 2;
@@ -23,7 +22,7 @@ pub(super) const DISCARD_SECTORS: usize = 13;
 pub(super) const DISCARD_TIME: usize = 14;
 pub(super) const FLUSHES: usize = 15;
 pub(super) const FLUSH_TIME: usize = 16;
-/// The number of numbers in a line.
+/// The number of values that are read from a line, in [`Line::fields`].
 pub(super) const FIELDS: usize = 17;
 
 /// The groups of numbers that a line has; each variant includes the variants before it.
@@ -104,11 +103,12 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The counts of a device since it was first seen.
+/// The counts of a device: those of the kernel when it was first seen, and their growth since.
 #[derive(Clone, Debug)]
 pub(super) struct DeviceCounts {
     pub(super) known: FieldGroups,
-    /// The kernel's counts, continued beyond 32 bits where they wrapped.
+    /// The kernel's counts, continued where they wrapped or began anew. The number of requests
+    /// under way is the kernel's present one.
     pub(super) counts: [u64; FIELDS],
     /// The time during which no request was under way, in 100 ns units.
     pub(super) idle: u64,
@@ -117,7 +117,7 @@ pub(super) struct DeviceCounts {
     pub(super) step: Option<Growth>,
 }
 
-/// The growth of a device's counts between two samples.
+/// The growth of a device's counts, and of its idle time in 100 ns units, between two samples.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Growth {
     pub(super) counts: [u64; FIELDS],
@@ -139,8 +139,8 @@ pub(super) struct Track {
 /// The number of 100 ns units in a millisecond.
 pub(super) const UNITS: u64 = 10_000;
 
-/// The number of milliseconds by which busy time may exceed the time that passed: samples and steps
-/// of the kernel's clock do not coincide.
+/// The number of milliseconds by which busy time may exceed the time that passed, for its decrease
+/// to count as a wrap: samples and steps of the kernel's clock do not coincide.
 const SLACK: u64 = 10_000;
 
 impl Track {
@@ -153,7 +153,8 @@ impl Track {
     }
 
     /// Takes the line of the next sample. `same` is false if the device is known to be another
-    /// device than before; otherwise the numbers decide whether it is.
+    /// device than before; otherwise the numbers, and which of them the line has, decide whether it
+    /// is.
     pub(super) fn update(&mut self, line: &Line<'_>, now: u64, same: bool) {
         let passed = now.saturating_sub(self.at);
         self.at = now;

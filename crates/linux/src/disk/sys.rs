@@ -29,7 +29,7 @@ impl Sys {
         Some(Self { dir, is_sysfs, kept: 0 })
     }
 
-    /// Whether a device is a whole device and not a partition.
+    /// Whether a device is a whole device, which has a folder in `block`, and not a partition.
     pub(super) fn is_whole(&self, name: &[u8]) -> bool {
         let path = block_path(name, b"");
         retry_on_intr(|| statat(&self.dir, &path, AtFlags::empty())).is_ok()
@@ -63,8 +63,8 @@ impl Sys {
         parse(buffer.get(..length)?)
     }
 
-    /// Like [`number`](Self::number), but the file stays open in `file` if it is the kernel's and
-    /// not too many are open.
+    /// The number in a file, as [`number`](Self::number) reads it. The file stays open in `file` if
+    /// it is the kernel's and not too many are open; `None` if the number cannot be read.
     pub(super) fn number_kept(&mut self, path: &CStr, file: &mut KeptFile) -> Option<u64> {
         let mut buffer = [0; 32];
         if let Some(open) = &file.0 {

@@ -14,10 +14,10 @@ const REMEMBERED: usize = 64;
 /// A file system, and the counts of its device.
 pub(super) struct Mounted {
     pub(super) volume: Volume,
-    /// The name of the device of a [`Pool`](super::mounts::Pool); `None` for another file system, and if the
-    /// pool has several devices.
+    /// The name of the device of a [`Pool`](super::mounts::Pool); `None` for another file system,
+    /// and if the pool has several devices or an unknown one.
     device: Option<Vec<u8>>,
-    /// The device in the previous sample, and its counts then.
+    /// The device in the previous sample, and its counts then; `None` if it was not found.
     last: Option<Last>,
     io: Option<DeviceCounts>,
     /// Whether the file system's device was found in this sample.
@@ -72,7 +72,7 @@ impl Volumes {
         }
     }
 
-    /// Forgets the mounted file systems, because the table cannot be read.
+    /// Marks all file systems as not mounted, because the table of mounts cannot be read.
     pub(super) fn clear(&mut self) {
         self.text.clear();
         self.damage.clear();
@@ -116,7 +116,8 @@ impl Volumes {
 }
 
 impl Mounted {
-    /// The counts of the volume's device; `None` if it is not known.
+    /// The counts of the volume's device, continued from sample to sample; `None` if the device was
+    /// not found in this sample, or the volume is not mounted.
     pub(super) fn io(&self) -> Option<&DeviceCounts> {
         self.io.as_ref().filter(|_| self.has_device && self.is_there)
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 static KEPT: AtomicUsize = AtomicUsize::new(0);
 
 /// Raises this program's limit on open files from the soft limit, 1024 on most systems, to the hard
-/// limit, and returns it.
+/// limit, and returns the new limit (`u64::MAX` for none).
 ///
 /// Sessions keep the files of processes open up to half of the limit; with some hundred processes
 /// the usual soft limit makes a collection three to four times as slow. A session reads the limit

@@ -40,9 +40,12 @@ struct Meter {
     /// The last reading in microjoules, and its time in 100 ns units; `None` before the first
     /// reading and after a failed one.
     last: Option<(u64, u64)>,
-    /// The energy in microjoules: the first reading plus the energy used since.
+    /// The energy in microjoules: the first reading plus the growth since, without the growth
+    /// across a failed reading. If `range` is unknown, the reading after a failed one counts as the
+    /// first.
     used: u128,
-    /// The mean power since the previous reading, in milliwatts; `None` before there are two.
+    /// The mean power since the previous reading, in milliwatts; `None` if there was no previous
+    /// reading, if that failed, or if no time has passed since.
     power: Option<u64>,
 }
 
@@ -131,8 +134,8 @@ impl Meter {
         })
     }
 
-    /// Reads the meter; returns the time of the reading, or `None` if the meter has no value. Since Linux 5.10
-    /// only the superuser may read a meter.
+    /// Reads the meter; returns the time of the reading in 100 ns units, or `None` if the meter has
+    /// no value. Since Linux 5.10 only the superuser may read a meter.
     fn read(&mut self, sys: &mut Reader, base: &TimeBase, faults: &mut Faults) -> Option<u64> {
         let mut failed = |folder: &[u8], message: fmt::Arguments<'_>| {
             faults.instance(Text(folder), message);

@@ -88,9 +88,10 @@ pub(super) struct Tally {
     current: Current,
     /// The highest end address of the mappings so far; bytes below it are counted already.
     end: u64,
-    /// The shared memory without a file.
+    /// The sums over the shared mappings without a file.
     pub(super) shared: Sums,
-    /// The private memory without a file, including memory that is only reserved.
+    /// The sums over the private mappings without a file, including address space that is only
+    /// reserved.
     pub(super) private: Sums,
     /// The number of lines of [`FIELDS`] that `smaps` has had.
     told: u64,

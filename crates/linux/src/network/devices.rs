@@ -21,6 +21,8 @@ const RECEIVED: [(&str, u32); 8] = [
     ("compressed", index_of!(INTERFACE, "Packets Received Compressed/sec")),
     ("multicast", index_of!(INTERFACE, "Packets Received Multicast/sec")),
 ];
+/// The columns of sent packets that fill counters, each with its counter, in the order of
+/// [`Values`].
 const SENT: [(&str, u32); 8] = [
     ("bytes", index_of!(INTERFACE, "Bytes Sent/sec")),
     ("packets", index_of!(INTERFACE, "Packets Sent/sec")),
@@ -115,7 +117,7 @@ impl Columns {
 }
 
 /// The name and the values of each interface in the file. The error of a damaged line is the
-/// interface's name, or `None` if the line has no name.
+/// interface's name, or `None` if the line has no name or the text ends within it.
 pub(super) fn devices<'a>(
     text: &'a [u8],
     columns: &Columns,

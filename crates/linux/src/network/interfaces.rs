@@ -18,9 +18,9 @@ use std::ops::Range;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
-/// The counter Current Bandwidth of Network Interface 510.
+/// The title index of the counter Current Bandwidth of Network Interface.
 const BANDWIDTH: u32 = index_of!(INTERFACE, "Current Bandwidth");
-/// The counter Output Queue Length of Network Interface 510.
+/// The title index of the counter Output Queue Length of Network Interface.
 const QUEUE: u32 = index_of!(INTERFACE, "Output Queue Length");
 
 /// An attribute that is read on request: its counter, its file and the parser of its value.
@@ -91,7 +91,7 @@ struct Wanted {
 pub(super) struct Interfaces {
     file: Option<OwnedFd>,
     folder: Option<CString>,
-    /// The reader of `/sys/class/net`.
+    /// The reader of `/sys/class/net`; `None` until that folder could be opened.
     attributes: Option<Reader>,
     known: BTreeMap<Vec<u8>, SeenInterface>,
     collections: u64,
@@ -311,6 +311,7 @@ struct Link<'a> {
 }
 
 impl Link<'_> {
+    /// The kernel's index of the interface.
     fn number(&mut self) -> Option<u64> {
         self.attribute("/ifindex", number)
     }

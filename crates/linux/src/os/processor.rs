@@ -12,12 +12,13 @@ use perfhive_engine::standard::{CounterValues, MOST};
 use perfhive_engine::{ObjectWriter, ProviderError};
 use perfhive_format::InstanceHead;
 
-/// The counter Interrupts/sec.
+/// The title index of the counter Interrupts/sec, in Processor and in Processor Information.
 pub(super) const INTERRUPTS: u32 = index_of!(PROCESSOR, "Interrupts/sec");
 const CLOCK_INTERRUPTS: u32 = index_of!(PROCESSOR_INFORMATION, "Clock Interrupts/sec");
 const FREQUENCY: u32 = index_of!(PROCESSOR_INFORMATION, "Processor Frequency");
 const OF_MAXIMUM: u32 = index_of!(PROCESSOR_INFORMATION, "% of Maximum Frequency");
-/// The counter of the first kind of soft interrupts; the indexes of the others follow in steps of 2.
+/// The title index of the counter of the first kind of soft interrupts; the indexes of the other
+/// kinds follow in steps of 2.
 const SOFT: u32 = index_of!(PROCESSOR_INFORMATION, "HI Soft Interrupts/sec");
 
 /// The number of counts of a processor: interrupts, clock interrupts, and soft interrupts of each
@@ -59,8 +60,9 @@ pub(super) struct Details {
     topology: Topology,
     nodes: Vec<Node>,
     frequencies: Vec<Frequency>,
-    /// The processors of the node that is being written, and their counts.
+    /// The processors of the node that is being written.
     cpus: Vec<Cpu>,
+    /// The number and the counts of each processor of the node that is being written.
     counts: Vec<(u32, [u64; COUNTS])>,
 }
 
@@ -248,8 +250,8 @@ impl SystemSession {
 }
 
 impl Details {
-    /// Reads the frequency of each processor. It stays unknown if the file is missing or has no
-    /// value at the moment.
+    /// Reads the frequency of each processor. A frequency is unknown if its file is missing or has
+    /// no value at the moment.
     fn read_frequencies(&mut self, cpus: &[Cpu], sys: Option<&mut Reader>, faults: &mut Faults) {
         let Some(sys) = sys else {
             return;
@@ -329,7 +331,7 @@ fn set_frequency(row: &mut CounterValues, current: u64, maximum: Option<u64>) {
     one.set(row);
 }
 
-/// The counts of interrupts and of soft interrupts as one array.
+/// The counts of interrupts and of soft interrupts as one array, with 0 for missing counts.
 fn joined(interrupts: Option<&[u64; 2]>, soft: Option<&[u64; KINDS.len()]>) -> [u64; COUNTS] {
     let mut counts = [0; COUNTS];
     let both = interrupts.into_iter().flatten();

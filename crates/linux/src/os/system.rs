@@ -19,7 +19,7 @@ pub(super) struct Population {
     load: Result<Option<Load>, Errno>,
 }
 
-/// The counters of the load averages, in the order of `loadavg`.
+/// The title indexes of the counters of the load averages, in the order of `loadavg`.
 const LOAD_AVERAGES: [u32; 3] = [
     index_of!(SYSTEM, "Load Average 1 min"),
     index_of!(SYSTEM, "Load Average 5 min"),
@@ -60,7 +60,7 @@ impl SystemSession {
         Ok(())
     }
 
-    /// Reads the numbers that System and Objects share.
+    /// Reads the number of processes and `loadavg`, for System and Objects.
     pub(super) fn read_population(&mut self) -> Population {
         let processes = self.reader.numbers(&mut self.processes);
         let processes = processes.map(|()| self.processes.len() as u64 + 1);
@@ -68,8 +68,8 @@ impl SystemSession {
         Population { processes, load: text.map(Load::parse) }
     }
 
-    /// Sets the counters Processes and Threads, which System and Objects share; returns the
-    /// contents of `loadavg`, or `None` if they cannot be read.
+    /// Sets the counters Processes and Threads, which System and Objects share, as far as they are
+    /// known; returns the contents of `loadavg`, or `None` if they cannot be read.
     fn set_population(&mut self, population: Population, row: &mut CounterValues) -> Option<Load> {
         let cpus = self.stat.cpus.len() as u64;
         match population.processes {
@@ -114,8 +114,8 @@ impl SystemSession {
     }
 }
 
-/// The first `N` numbers of a file; `None` for each that is missing. A missing file is not a fault: some
-/// containers hide `sys`.
+/// The first `N` numbers of a file; `None` for each that is missing. A missing number is a fault, a
+/// missing file is not: some containers hide `sys`.
 fn words<const N: usize>(
     reader: &mut Reader,
     path: &CStr,

@@ -17,8 +17,8 @@ pub(super) struct Topology {
 }
 
 impl Topology {
-    /// Reads the nodes again if other processors are on than at the last call. A processor without
-    /// a node counts to node 0.
+    /// Reads the nodes again if other processors are on than at the last call, or if the last
+    /// reading failed. A processor without a node counts to node 0.
     pub(super) fn update(&mut self, cpus: &[Cpu], sys: Option<&mut Reader>, faults: &mut Faults) {
         let same = self.placed.iter().map(|(cpu, _)| *cpu).eq(cpus.iter().map(|cpu| cpu.number));
         if same {
@@ -72,7 +72,8 @@ impl Topology {
     }
 }
 
-/// Parses a list of processors such as `0-3,8`; returns whether the text is such a list.
+/// Adds the ranges in a list of processors such as `0-3,8` to `out`, with `node`; returns `false`
+/// if the text is no such list.
 fn add_ranges(text: &[u8], node: u32, out: &mut Vec<(u32, u32, u32)>) -> bool {
     let Some(list) = text.strip_suffix(b"\n") else {
         return false;

@@ -23,10 +23,10 @@ use crate::table::{IO_COUNTERS, PEAK_COUNTERS};
 /// readings of `/proc`, so that a session of one or two collections does not load the program.
 const FIRST: u32 = 3;
 
-/// The most times that one collection enlarges the room for slots.
+/// The most times that one collection runs the program, each time with more room for slots.
 const ENLARGEMENTS: u32 = 3;
 
-/// The limit to the number of processors: more than any kernel has.
+/// The number of processors that is assumed if it is not known: more than any kernel has.
 const MOST_PROCESSORS: u32 = 8192;
 
 /// The flag of a task that marks the kernel's worker threads.
@@ -168,7 +168,8 @@ impl BpfReader {
 
     /// Makes this reader, which is for collections of few processes, load the program as soon as
     /// the reader of all processes has loaded its own. Before, a few files of `/proc` cost less
-    /// than loading.
+    /// than loading. Until then this reader also takes over the processor times that the other has
+    /// shown.
     pub(super) fn follow(&mut self, of_all: &Self) {
         if matches!(self.state, State::Waiting) {
             let is_loaded = matches!(of_all.state, State::Loaded(_));
@@ -179,8 +180,8 @@ impl BpfReader {
     }
 
     /// The part of a task's times that is never shown ([`ShownTask::cut`]): what `/proc` left out
-    /// of the times `user` and `kernel`, in nanoseconds. 0 if BPF was chosen explicitly: such a
-    /// session never showed times of `/proc`.
+    /// of the times `user` and `kernel`, which are given in nanoseconds. 0 if BPF was chosen
+    /// explicitly: such a session never showed times of `/proc`.
     fn cut(&self, user: u64, kernel: u64, files: &ProcFiles) -> CpuTimes {
         match self.choice {
             ReaderChoice::Bpf => CpuTimes::default(),
@@ -413,7 +414,8 @@ impl BpfReader {
 }
 
 /// Whether the process of a slot must be read from `/proc`: its first thread has ended, its parts
-/// are of different moments, or it lacks the resident pages that are part of peak and swapped size.
+/// are of different moments, or the slot lacks the resident pages and a counter that includes them
+/// (peak or swapped size) is wanted.
 fn needs_proc(marks: u32, threads: u32, wanted: ProcessColumns) -> bool {
     // The first thread has ended, and others tell what they share.
     let is_headless = marks & (MARK_MEMORY | MARK_KERNEL) == 0 && threads > 1;

@@ -79,8 +79,8 @@ impl Default for Copies {
 }
 
 impl Copies {
-    /// Begins to write a run of the BPF program, given by its number. Other counters than in the
-    /// run before empty the copies.
+    /// Begins to write a run of the BPF program, given by its number. The copies are emptied if
+    /// `wanted` differs from the run before, or if most of their bytes are unused.
     pub(super) fn begin(&mut self, run: u64, wanted: ProcessColumns) {
         let follows = self.ended.take().is_some_and(|ended| ended + 1 == run);
         self.newest = run;
@@ -111,8 +111,9 @@ impl Copies {
         cell.counted && cell.run != 0 && cell.run + 1 == self.run && cell.phase == phase
     }
 
-    /// Copies the instance of a slot for which [`has`](Self::has) is true, at once or with the next
-    /// [`flush`](Self::flush).
+    /// Adds the instance of a slot for which [`has`](Self::has) is true to the waiting instances,
+    /// which the next [`flush`](Self::flush) copies. If its bytes do not follow the bytes of the
+    /// waiting instances, those are copied first.
     pub(super) fn again(
         &mut self,
         slot: u32,
@@ -149,7 +150,8 @@ impl Copies {
         }
     }
 
-    /// Keeps the instance that was written since `position` for the process of a slot.
+    /// Keeps the instance that was written since `position` for the process of a slot, and adds its
+    /// values to the sums.
     pub(super) fn put(
         &mut self,
         slot: u32,

@@ -1,5 +1,5 @@
-//! The features of the kernel that some counters need, and whether this kernel has them. Each
-//! question is answered once.
+//! The features of the kernel that some counters need, and whether this kernel has them. Answers
+//! that cannot change are kept.
 
 use crate::files::Reader;
 use crate::parse::{Words, memory_of_status, number, waiting};

@@ -52,10 +52,10 @@ pub(super) struct OneProcess {
 
 /// The source of the counters from `stat`, if they are read without that file.
 enum Used {
-    /// The clock of the process: only the processor time is wanted.
+    /// The clock of the process: of the counters from `stat`, only the processor time is wanted.
     Clock(CpuClock),
-    /// The kernel's sums over this program, which is the process: only processor times and page
-    /// faults are wanted.
+    /// The kernel's sums over this program, which is the process: of the counters from `stat`, only
+    /// processor times and page faults are wanted.
     Own,
 }
 

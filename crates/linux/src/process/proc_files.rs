@@ -45,7 +45,7 @@ impl ProcFiles {
         self.reader.numbers(pids)
     }
 
-    /// Whether a process with this number exists.
+    /// Whether a process or thread with this number exists.
     pub(super) fn is_there(&self, pid: u32) -> bool {
         self.reader.size(PidPath::of(pid, b"stat").text()).is_ok()
     }

@@ -152,7 +152,8 @@ impl ProcessReader {
         }
     }
 
-    /// Reads a single process into `sample`; returns `false` if the process has ended or is hidden.
+    /// Reads a single process into `sample`; returns `false` if the process has ended or is hidden,
+    /// or its `stat` cannot be read.
     pub(super) fn process(
         &mut self,
         known: &mut Tracked,
@@ -252,8 +253,8 @@ impl ProcessReader {
         sample
     }
 
-    /// Reads the `stat` of a process into a new slot. A process that has ended or is hidden gets no
-    /// slot. `at` is its position in the batch.
+    /// Reads the `stat` of a process into a new slot. A process that has ended or is hidden, or
+    /// with a `stat` that cannot be read, gets no slot. `at` is its position in the batch.
     fn stat(&mut self, known: &mut Tracked, at: usize, wanted: ProcessColumns) {
         let pid = known.pid;
         let path = || PidPath::of(pid, b"stat");
@@ -315,7 +316,7 @@ impl ProcessReader {
     }
 
     /// Reads the next `count` values of each process in the batch with `read`. Values that `read`
-    /// does not add are without a value.
+    /// does not add are without a value, and a process for which it fails has ended.
     fn each(
         &mut self,
         batch: &mut [Tracked],
@@ -372,7 +373,8 @@ impl ProcessReader {
         Ok(())
     }
 
-    /// Sets the size of a resting process from `stat`, if `statm` does not give it.
+    /// Sets the size of a resting process from `stat`, since `statm` did not give it. Does nothing
+    /// for a process that does not rest.
     fn size_from_stat(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<(), Gone> {
         if !known.rests {
             return Ok(());
@@ -391,7 +393,7 @@ impl ProcessReader {
         Ok(())
     }
 
-    /// Sets the number of open descriptors, as the kernel counts them.
+    /// Adds the number of open descriptors as the kernel gives it: as the size of the folder `fd`.
     fn told_descriptors(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<(), Gone> {
         let pid = known.pid;
         let size = match self.of_few && known.alive == pid {
@@ -408,7 +410,7 @@ impl ProcessReader {
         Ok(())
     }
 
-    /// Sets the peaks and the swapped bytes from `status`, as far as they are wanted.
+    /// Adds the peaks and the swapped bytes from `status`, as far as they are wanted.
     fn status(
         &mut self,
         known: &mut Tracked,
@@ -447,8 +449,8 @@ impl ProcessReader {
         Ok(())
     }
 
-    /// Sets the number of open descriptors. They are counted one by one if the kernel does not
-    /// count them.
+    /// Adds the number of open descriptors; adds no value if it cannot be read. The descriptors are
+    /// counted one by one if the kernel does not give their number.
     fn descriptors(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<(), Gone> {
         if self.kernel.counts_descriptors(&self.files.reader) {
             return self.told_descriptors(known, sample);

@@ -50,8 +50,8 @@ pub(super) struct TaskFiles<'a> {
 }
 
 impl TaskFiles<'_> {
-    /// Reads a thread, given by its number and its open `stat`. The sample ends before the first
-    /// counter on request that cannot be read.
+    /// Reads the thread with this number. Its `stat` stays open in `kept` if the budget allows
+    /// that. The sample ends before the first counter on request that cannot be read.
     pub(super) fn read(
         &self,
         reader: &mut ProcFiles,

@@ -40,9 +40,9 @@ const LEAST_PATIENCE: u8 = 2;
 /// The largest number of full readings without a change before a process that often runs is looked
 /// at: at most one look in so many readings is in vain.
 const MOST_PATIENCE: u8 = 128;
-/// The number of processes for which one look in vain is allowed in each collection.
+/// A collection may make one look in vain for each so many processes, and one more.
 const FREE_LOOKS: usize = 32;
-/// The longest name in bytes that the kernel gives a process.
+/// The most bytes of a name that are kept. The kernel gives no process a longer name.
 const NAME: usize = 64;
 
 /// The numbers in `schedstat` of a thread: the time it ran, the time it waited for a processor, and
@@ -132,7 +132,7 @@ impl RestingProcess {
     }
 
     /// Notes that the process has run, so that it is not looked at for a while. The while becomes
-    /// longer the less the process rested.
+    /// longer the less the process rested. Does nothing unless a look was due.
     fn disappoint(&mut self) {
         if self.turns.take().is_none() {
             return;
@@ -175,7 +175,8 @@ pub(super) struct Resting {
     elders: Vec<Elder>,
     /// Whether `io` of a resting process was read in this collection.
     io_permitted: bool,
-    /// The last collection in which an `io` was refused after it had been permitted.
+    /// The number of the last collection in which an `io` was refused after it had been permitted;
+    /// 0 for none.
     io_refused: u64,
 }
 
@@ -200,7 +201,8 @@ struct Elder {
     pid: u32,
     /// The open `stat` of the parent: a look takes one system call.
     file: KeptFile,
-    /// The number of the collection of the last look. The start time found then is in `start`.
+    /// The number of the collection of the last look. The start time found then is in `start`, 0 if
+    /// none was.
     collection: u64,
     start: u64,
     /// The number of the first collection since which the number belongs to the same process.

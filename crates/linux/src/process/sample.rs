@@ -127,8 +127,8 @@ impl Sample {
         }
     }
 
-    /// Raises the processor times to at least `least`; returns times in the program and in the
-    /// kernel, in 100 ns units.
+    /// Raises the processor times to at least `least`, or leaves them if it is `None`; returns
+    /// times in the program and in the kernel, in 100 ns units.
     pub(super) fn raise_times(&mut self, least: Option<(u64, u64)>) -> (u64, u64) {
         let [all, user, kernel, ..] = &mut self.values;
         if let Some(least) = least {
@@ -255,7 +255,8 @@ impl Sample {
 /// The sums of each value over processes, for `_Total`.
 pub(super) struct Sum {
     values: [u64; MOST],
-    /// The bits of the values that at least one process has.
+    /// The bits of the values of which there is a sum: those from `stat`, and those that at least
+    /// one process has.
     told: u64,
 }
 
@@ -273,8 +274,8 @@ impl Sum {
         self.told |= !sample.absent & ((1 << sample.count) - 1);
     }
 
-    /// Like [`add`](Self::add), but the values do not make a sum known: the zeros of Idle must not
-    /// give a total of 0 if no process has a value.
+    /// Adds the values of a process without making their sums known, as [`add`](Self::add) does:
+    /// the zeros of Idle must not give a total of 0 if no process has a value.
     pub(super) fn add_values(&mut self, sample: &Sample) {
         for (sum, value) in self.values.iter_mut().zip(sample.values()) {
             *sum = sum.saturating_add(*value);
@@ -302,8 +303,9 @@ impl Sum {
         [self.values[at::USER], self.values[at::KERNEL]]
     }
 
-    /// The sample of `_Total`, with `count` values. Schedule and numbers are 0, and the start time
-    /// is `now`. A sum that no process has a value for is without a value.
+    /// The sample of `_Total`, with `count` values. The schedule, the number and the parent's
+    /// number are 0, and the start time is `now`. A sum that no process has a value for is without
+    /// a value.
     pub(super) fn into_total(
         mut self,
         now: FileTime,

@@ -9,7 +9,8 @@ pub(super) struct CpuTimes {
 }
 
 impl CpuTimes {
-    /// Times from nanoseconds. Both together are the whole units of the sum, as in [`time`].
+    /// Times from nanoseconds, rounded down. Their sum is the sum of both arguments, rounded down
+    /// once, as in [`time`].
     pub(super) fn from_nanos(user: u64, kernel: u64) -> Self {
         let all = user.saturating_add(kernel) / 100;
         Self { user: user / 100, kernel: all.saturating_sub(user / 100) }
@@ -82,8 +83,9 @@ impl ShownTasks {
 
 /// The processor time of a task, divided as by the kernel's own `cputime_adjust`: the sum is the
 /// exact `runtime`, in the proportion of the ticks (`user`, `kernel`) that found the processor in
-/// the program and in the kernel. Neither part is less than `shown`. The arguments are in
-/// nanoseconds, the result and `shown` in 100 ns units.
+/// the program and in the kernel. Neither part is less than `shown`; if `shown` already adds up to
+/// `runtime` or more, it is returned as it is. The arguments are in nanoseconds, the result and
+/// `shown` in 100 ns units.
 pub(super) fn time(user: u64, kernel: u64, runtime: u64, shown: CpuTimes) -> CpuTimes {
     let all = runtime / 100;
     if shown.user.saturating_add(shown.kernel) >= all {

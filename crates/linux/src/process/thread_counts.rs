@@ -99,7 +99,7 @@ pub(super) struct Buffers {
 const SPARE: usize = 256;
 
 impl Buffers {
-    /// Keeps the sums of an ended process for reuse, cleared.
+    /// Keeps the sums of an ended process for reuse, cleared, unless [`SPARE`] are kept already.
     pub(super) fn take_back(&mut self, sums: Option<Box<Sums>>) {
         if let Some(mut sums) = sums
             && self.spare.len() < SPARE
@@ -176,7 +176,7 @@ impl Buffers {
     }
 
     /// Reads the file of `kind` for each thread into `counts`; returns whether all files could be
-    /// read and parsed. A thread that has ended is left out.
+    /// read and parsed. A thread that has ended is left out; [`Gone`] if the process has ended.
     fn read(
         &mut self,
         files: &mut ProcFiles,

@@ -8,7 +8,7 @@ pub(super) const SUMS: usize = 5;
 /// The most values of a thread.
 const MOST: usize = COMMON_COUNTERS + SUMS + 5;
 
-/// The positions of the values of which `_Total` has no sum.
+/// The positions of the common values of which `_Total` has no sum.
 mod at {
     pub(super) const ELAPSED: usize = 3;
     pub(super) const PID: usize = 4;
@@ -20,7 +20,7 @@ mod at {
 pub(super) struct Sample {
     values: [u64; MOST],
     known: usize,
-    /// The number of values, from the first, of which `_Total` has the sum.
+    /// The number of values up to the last one of which `_Total` has the sum.
     summed: usize,
 }
 
@@ -54,7 +54,8 @@ impl Sample {
         self.known = self.known.max(other.summed);
     }
 
-    /// The process and thread numbers as one number, and the start time.
+    /// The process and thread numbers as one number (the process in the upper 32 bits), and the
+    /// start time.
     pub(super) fn identity(&self) -> (u64, u64) {
         let [pid, tid] = [at::PID, at::TID].map(|place| self.values.get(place).copied());
         (pid.unwrap_or(0) << 32 | tid.unwrap_or(0), self.values[at::ELAPSED])

@@ -26,7 +26,8 @@ pub(super) struct Tracked {
     pub(super) io: KeptFile,
     /// The folder `fd` of the process, kept open if few processes are read.
     pub(super) descriptors: KeptFile,
-    /// The earlier values of the process, for as long as it may rest.
+    /// The earlier values of the process, from which it is found whether it rests; `None` until
+    /// they are noted.
     pub(super) rest: Option<Box<RestingProcess>>,
     /// Whether the process rests in this collection.
     pub(super) rests: bool,
@@ -121,8 +122,9 @@ impl Tracked {
         }
     }
 
-    /// Forgets everything but the number and the open `stat`: the number belongs to another process
-    /// now, which began at `start` (ticks). Returns the sums, for reuse.
+    /// Makes this the entry of another process with the same number, which began at `start`
+    /// (ticks). Its files are closed, except `stat`, and its threads and sums are forgotten.
+    /// Returns the sums, for reuse.
     pub(super) fn begin_anew(&mut self, start: u64) -> Option<Box<Sums>> {
         self.start = start;
         self.alive = self.pid;

@@ -12,8 +12,8 @@ use perfhive_format::{InstanceHead, NameRef};
 
 impl Writing<'_, '_, '_> {
     /// Writes the processes that BPF has read, and from `/proc` the processes that BPF does not
-    /// meet, all by ascending number. If all processes are wanted, the instances of processes that
-    /// did nothing are copied as bytes.
+    /// meet, all by ascending number. If all processes and no memory maps are wanted, the instances
+    /// of processes that did nothing since the previous run are copied as bytes.
     pub(super) fn by_bpf(
         &mut self,
         tracked: &mut [Tracked],

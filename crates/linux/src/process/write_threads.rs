@@ -34,7 +34,9 @@ pub(super) struct ThreadWriter<'a> {
     pub(super) totals: &'a Totals,
     pub(super) base: &'a TimeBase,
     pub(super) ended: &'a mut Ended<SUMS>,
-    /// The times and faults of `_Total` of Process, from which threads that ended are not missing.
+    /// The processor times and page faults of `_Total` of Process in the order of
+    /// [`sample::COMMON`](super::sample::COMMON), which include those of ended threads; `_Total` of
+    /// Thread gets the same values.
     pub(super) of_processes: [u64; 5],
 }
 
@@ -141,15 +143,17 @@ struct Writing<'w, 't> {
     object: ObjectWriting<'w, 't>,
     total: Sample,
     wanted: ThreadColumns,
-    /// The counts of threads that ended; `None` unless sums over threads are wanted.
+    /// The counts of threads that ended; `None` unless all processes and a counter on request are
+    /// wanted.
     ended: Option<&'w mut Ended<SUMS>>,
     complete: bool,
 }
 
 impl Writing<'_, '_> {
-    /// Reads a thread, given by its number and its open `stat`, and writes it. `place` is the
-    /// position of its process's instance, and the thread's number within the process. Returns
-    /// `false` if the thread has ended; a thread that could not be read keeps its number.
+    /// Reads the thread `tid` and writes it. Its `stat` stays open in `kept` if the budget allows
+    /// that. `place` is the position of its process's instance, and the thread's number within the
+    /// process. Returns `false` if the thread has ended; a thread that could not be read keeps its
+    /// number.
     fn thread(
         &mut self,
         reader: &mut ProcFiles,

@@ -1,4 +1,4 @@
-//! Network Interface 510, Network Adapter, and the protocols.
+//! The tables of the objects Network Interface 510, Network Adapter, and the protocols.
 //!
 //! A row of a protocol has a counter, and the fields of the kernel's file that add up to the
 //! counter's value. The documented source is made from the fields, and the provider reads by them.
@@ -155,7 +155,7 @@ const fn counters<const N: usize>(rows: &[ProtocolRow]) -> [Counter; N] {
     counters
 }
 
-/// A counter of a protocol that is shown as its number.
+/// A counter of a protocol that is shown as the number itself, not as a rate.
 const fn count(index: u32, help: u32, name: &'static str, unit: &'static str) -> Counter {
     Counter::new(index, help, name, T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::ADVANCED)

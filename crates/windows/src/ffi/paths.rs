@@ -9,8 +9,8 @@ use windows_sys::Win32::System::SystemInformation::{GetSystemDirectoryW, GetWind
 /// The length of the longest path of Windows in UTF-16 units, with its NUL.
 const LONGEST: u32 = 1 << 15;
 
-/// A text with its environment variables expanded; unchanged if the result would be longer than any
-/// path.
+/// A text with its environment variables expanded; unchanged if the call fails or the result would
+/// be longer than any path.
 pub(crate) fn expanded(text: &str) -> String {
     let source = ValueName::new(text);
     // SAFETY: the text ends in NUL and lives beyond the call; without room, nothing is written.

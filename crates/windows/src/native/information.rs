@@ -127,7 +127,7 @@ impl fmt::Display for NoInformation {
 /// The largest size of a buffer, in bytes.
 const LARGEST: usize = 64 << 20;
 
-/// The length in bytes of the longest reply that is not a list.
+/// The greatest length in bytes that a reply may have, unless it is a list.
 const LONGEST: usize = 0x1000;
 
 /// The alignment in bytes that the native functions require of a buffer.
@@ -152,7 +152,8 @@ impl Buffer {
         Self { memory: Vec::new(), size }
     }
 
-    /// Queries a class with a reply that is a list. The buffer is enlarged until the list fits.
+    /// Queries a class with a reply that is a list. The buffer is enlarged, up to [`LARGEST`]
+    /// bytes, until the list fits.
     pub(super) fn ask(
         &mut self,
         information: &dyn SystemInformation,
@@ -184,8 +185,9 @@ impl Buffer {
         }
     }
 
-    /// Queries a class with a reply that is a structure of `size` bytes; later systems may return a
-    /// longer one. Several classes refuse a buffer that is longer than their structure.
+    /// Queries a class with a reply that is a structure of `size` bytes, and returns these bytes;
+    /// of the longer structure of a later system, the first `size` bytes. Several classes refuse a
+    /// buffer that is longer than their structure.
     pub(super) fn ask_for(
         &mut self,
         information: &dyn SystemInformation,

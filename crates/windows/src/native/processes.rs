@@ -12,8 +12,8 @@ use perfhive_format::{FileTime, InstanceHead, NameRef, TitleIndex};
 const COUNTERS: usize = 28;
 /// The counters of `_Total`, as bits by position in the table: all but the priority.
 const COMMON: u64 = (1 << (COUNTERS - 1)) - 1;
-/// The counters that every process has, as bits by position in the table: times, numbers
-/// and threads.
+/// The counters that every process has, as bits by position in the table: times, process IDs and
+/// the number of threads.
 const ALWAYS: u64 = 0x7F;
 
 /// The position of Elapsed Time, which is not summed.
@@ -124,7 +124,9 @@ fn values(process: &Process<'_>, time: Time) -> [u64; COUNTERS] {
     ]
 }
 
-/// The values, each made to fit the width of its counter.
+/// The values, each as its counter stores it ([`fit`](perfhive_engine::standard::Counter::fit)):
+/// one that is too large for 4 bytes becomes the largest that fits, unless only its differences
+/// matter.
 fn fit(mut values: [u64; COUNTERS]) -> [u64; COUNTERS] {
     for (value, counter) in values.iter_mut().zip(PROCESS.counters) {
         *value = counter.fit(*value);

@@ -3,9 +3,7 @@
 //! `SYSTEM_PERFORMANCE_INFORMATION` has had 312 bytes since Windows 2000; later systems append to
 //! it. These fields are read:
 //!
-//! | field
-//! offset
-//! bytes |
+//! | field | offset | bytes |
 //! |---|---|---|
 //! | `IoReadTransferCount`, `IoWriteTransferCount`, `IoOtherTransferCount` | 8, 16, 24 | 8 |
 //! | `IoReadOperationCount`, `IoWriteOperationCount`, `IoOtherOperationCount` | 32, 36, 40 | 4 |
@@ -120,7 +118,8 @@ impl Writer {
     }
 }
 
-/// Counts of a running machine are never 0: a 0 means that the field is not filled.
+/// Sets the counts of the whole system that are filled. Counts of a running machine are never 0: a
+/// 0 means that the field is not filled.
 fn set_counts(bytes: &[u8], row: &mut CounterValues) {
     let short = |at| u64::from(u32_at(bytes, at).unwrap_or(0));
     let long = |at| u64_at(bytes, at).unwrap_or(0);
@@ -140,6 +139,8 @@ fn set_counts(bytes: &[u8], row: &mut CounterValues) {
     }
 }
 
+/// The numbers of processes, threads and ready threads in the list; threads of Idle are not counted
+/// as ready.
 fn population(list: Processes<'_>) -> Result<Population, Damage> {
     let mut population = Population::default();
     for process in list {

@@ -143,7 +143,8 @@ pub(super) static PROCESS: Object = Object {
 
 const NONE: &[Absent] = &[];
 
-/// Addresses have the width of the program's pointers, 8 bytes on all but old machines.
+/// The counter Start Address, 8 bytes wide: addresses have the width of the program's pointers,
+/// which is 8 bytes on all but old machines.
 const START_ADDRESS: Counter = Counter::new(
     thread::START_ADDRESS.index,
     thread::START_ADDRESS.help,

@@ -14,7 +14,7 @@ const COUNTERS: usize = 12;
 /// The counters of `_Total`, as bits by position in the table: all but priorities, address,
 /// state and reason.
 const COMMON: u64 = 0x7F;
-/// The counters that every thread has, as bits by position in the table: times and numbers.
+/// The counters that every thread has, as bits by position in the table: times and IDs.
 const ALWAYS: u64 = 0x3F;
 /// The bits of state and wait reason.
 const STATE: u64 = 0b11 << 10;
@@ -114,7 +114,9 @@ fn values(thread: &Thread, time: Time) -> [u64; COUNTERS] {
     ]
 }
 
-/// The values, each made to fit the width of its counter.
+/// The values, each as its counter stores it ([`fit`](perfhive_engine::standard::Counter::fit)):
+/// one that is too large for 4 bytes becomes the largest that fits, unless only its differences
+/// matter.
 fn fit(mut values: [u64; COUNTERS]) -> [u64; COUNTERS] {
     for (value, counter) in values.iter_mut().zip(THREAD.counters) {
         *value = counter.fit(*value);

@@ -221,7 +221,8 @@ impl<'a> Processes<'a> {
         Ok((process, next))
     }
 
-    /// The bytes of the image's name; `None` if they lie outside the list.
+    /// The bytes of the image's name up to its first NUL, empty without a name; `None` if they lie
+    /// outside the list.
     fn name(&self, fields: Fields<'_>) -> Option<&'a [u8]> {
         let length = (fields.u32(56, 56) & 0xFFFF) as usize;
         if length == 0 {

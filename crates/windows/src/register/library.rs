@@ -3,10 +3,11 @@
 use crate::ffi::{self, Key};
 use std::path::{Path, PathBuf};
 
-/// The library of a registration, as Windows finds it for any reader: environment variables are
-/// expanded if the value's type says so, and a partial path is searched. The folder of the reader's
-/// program, which Windows searches first, differs between readers and is left out. A path that is
-/// not found stays unchanged. `None` if the registration names no library.
+/// The path of a registration's library, as Windows finds it for any reader: environment variables
+/// are expanded if the value's type says so, and a partial path is searched. The folder of the
+/// reader's program, which Windows searches first, differs between readers and is left out. A path
+/// without an extension gets `.dll`, unless it ends with a point, which is removed instead. A
+/// partial path that is not found stays partial. `None` if the registration names no library.
 pub(super) fn library(key: &Key) -> Option<PathBuf> {
     let text = key.text("Library").filter(|text| !text.is_empty())?;
     let text = if key.expands("Library") { ffi::expanded(&text) } else { text };

@@ -67,7 +67,8 @@ fn loaded(
     }
 }
 
-/// Unloads the titles of a provider: by `loadperf`, or directly under Wine.
+/// Unloads the titles of a provider: by `loadperf`, or directly under Wine. Does nothing if the
+/// provider has no indexes.
 pub(super) fn unload(name: &str) -> Result<(), RegisterError> {
     if allotted_indexes(name).is_none() {
         return Ok(());
@@ -97,8 +98,9 @@ pub(super) fn unload(name: &str) -> Result<(), RegisterError> {
     Err(RegisterError::new(kind, format!("the names of {name} stay: {why}")))
 }
 
-/// The key of a language below `Perflib`. Wine opens `Perflib\009` as `HKEY_PERFORMANCE_TEXT`, with
-/// a few fixed texts; readers look at all keys of a language, and this one is free.
+/// The key of a language below `Perflib`, under Wine: the language's number, but `0409` for
+/// English. Wine opens `Perflib\009` as `HKEY_PERFORMANCE_TEXT`, with a few fixed texts; readers
+/// look at all keys of a language, and this one is free.
 fn wine_key(language: LanguageId) -> String {
     match language {
         LanguageId::ENGLISH => "0409".to_string(),
@@ -187,7 +189,8 @@ fn read_list(key: &Key, value: &str) -> TitleList {
     }
 }
 
-/// The largest number of folders that killed processes may leave behind.
+/// The most folders of an earlier process with this process's ID that are passed over. A process
+/// that is killed leaves its folder behind.
 const FOLDERS: u32 = 64;
 
 /// A folder for the files that `loadperf` reads. The folder is removed on drop.

@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// Rights to change a file: write, append, delete, change its rights or its owner.
 const CHANGE_FILE: u32 = 0x2 | 0x4 | DELETE | RIGHTS | GENERIC_WRITE;
-/// Rights to change the content of the library's folder.
+/// Rights to add, delete or replace files in the library's folder, or to change the folder itself.
 const CHANGE_FOLDER: u32 = 0x2 | DELETE_CHILD | DELETE | RIGHTS | GENERIC_WRITE;
 /// Rights with which a user could replace a folder on the way to the library by another folder.
 const REPLACE_FOLDER: u32 = DELETE_CHILD | DELETE | RIGHTS;
@@ -34,7 +34,8 @@ const TRUSTED: [&str; 9] = [
     "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464",
 ];
 
-/// Tests the library, its folder, and the folders above.
+/// Tests the library, its folder, and (except under Wine) the folders above. A path that is partial
+/// or leads to no file passes.
 ///
 /// # Errors
 /// For the first file or folder that users other than administrators and this process's user may
