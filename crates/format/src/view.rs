@@ -109,7 +109,7 @@ impl<'a> DataBlock<'a> {
         PERF_DATA_BLOCK::read(self.bytes).unwrap_or_default()
     }
 
-    /// Number of objects in the block.
+    /// The number of objects in the block, as its header states.
     #[must_use]
     pub fn object_count(self) -> u32 {
         u32_at(self.bytes, 28)
@@ -220,7 +220,7 @@ impl<'a> BlockHeader<'a> {
         self.block.system_time()
     }
 
-    /// See [`DataBlock::object_count`].
+    /// The number of objects that the header states. A damaged block may hold fewer.
     #[must_use]
     pub fn object_count(self) -> u32 {
         self.block.object_count()
