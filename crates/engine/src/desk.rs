@@ -31,6 +31,7 @@ pub struct Desk<J, A> {
     changed: Condvar,
 }
 
+/// The job and the answer on a desk, and whether further ones may come.
 #[derive(Debug)]
 struct Papers<J, A> {
     job: Option<J>,

@@ -450,8 +450,8 @@ impl<'a> ObjectWriter<'a> {
 
     /// Hands a guarded buffer of `size` bytes to foreign code that cannot be trusted, such as a
     /// collect function in C. `fill` passes the buffer on and returns what the foreign code claims
-    /// to have written. The claim and the data are tested at the broker's level; data that fails is
-    /// discarded.
+    /// to have written. The claim and the data are tested at the test level of this writer; data
+    /// that fails is discarded.
     ///
     /// # Errors
     /// [`ProviderError::Failed`] with the fault as text if a test failed;
@@ -521,7 +521,7 @@ impl<'a> ObjectWriter<'a> {
     /// after the tests of [`guarded`](Self::guarded).
     ///
     /// # Errors
-    /// As [`take`](Self::take).
+    /// [`ProviderError::Failed`] with the fault as text if a test failed.
     pub fn take_foreign(
         &mut self,
         buffer: &GuardedBuffer,

@@ -165,7 +165,8 @@ impl Query {
         Self::of(SourceSet::new(source), None)
     }
 
-    /// A query over several sources. Names are shown in `language` if a source has it.
+    /// A query over several sources. The names of each source are shown in `language`, or in
+    /// English if the source does not have that language.
     ///
     /// # Errors
     /// The default source's error if it does not return its catalogue or titles.
@@ -409,8 +410,9 @@ impl Query {
 
     /// The path of one reading, in the shown language, without wildcards. A reading without an
     /// instance gets the label of the first instance that the path meant or, before an instance was
-    /// found, the instance part of the added path. If the title indexes belong to other objects
-    /// now, the path is the one that was added, unless its object or counter has wildcards.
+    /// found, the instance part of the added path. If the added path names a process by its ID, so
+    /// does this one. If the title indexes belong to other objects now, the path is the one that
+    /// was added, unless its object or counter has wildcards.
     #[must_use]
     pub fn path_of(&self, reading: &Reading) -> CounterPath {
         let named = self.items.iter().find(|item| item.id == reading.path);

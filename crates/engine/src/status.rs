@@ -5,8 +5,9 @@ use perfhive_format::TitleIndex;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// The state and the statistics of a provider. They count collections of this broker or, for a
-/// provider that keeps an [account](crate::Provider::account), of all programs of the user.
+/// The state and the statistics of a provider. The statistics count the collections of this broker
+/// or, for a provider that keeps an [account](crate::Provider::account), of all programs of the
+/// user.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ProviderStatus {

@@ -150,6 +150,8 @@ impl Query {
 
 type Targets = [(TitleIndex, crate::source::CatalogueCounter)];
 
+/// Adds to `paths` the paths without wildcards that `path` stands for in one source, where it means
+/// the counters `targets`.
 fn expand_in(
     slot: &mut QuerySource,
     path: &CounterPath,

@@ -31,6 +31,8 @@ impl Query {
         Ok(())
     }
 
+    /// Collects the wanted objects of one source into the snapshot, and again with all of their
+    /// instances if a path found no instance in it.
     fn collect_wanted(
         &mut self,
         number: usize,

@@ -74,7 +74,7 @@ pub enum NoFormat {
     },
     /// The scale is not between -7 and 7.
     BadScale {
-        /// The scale that was given, as a power of ten.
+        /// The scale that was given: the exponent of a power of ten.
         scale: i32,
     },
 }

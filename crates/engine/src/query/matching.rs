@@ -95,7 +95,7 @@ impl InstancePattern {
     }
 
     /// Whether the instance is the process of the pattern `pid:1234`, or, for `pid:1234/NAME`, a
-    /// thread of that process with the ID `NAME`.
+    /// thread of that process with an ID that `NAME` matches.
     fn means_process(&self, identity: &Identity) -> bool {
         let Some(wanted) = self.process_id() else { return false };
         match (identity, &self.parent) {

@@ -164,7 +164,7 @@ impl RunningStatistics {
         }
     }
 
-    /// The statistics so far; `None` before the first value.
+    /// The statistics so far; `None` before the first value, and while no value has a weight.
     #[must_use]
     pub fn get(&self) -> Option<Statistics> {
         self.sum.statistics()
@@ -177,6 +177,7 @@ impl RunningStatistics {
     }
 }
 
+/// Count, weighted sum, weights and extremes of values that are not kept.
 #[derive(Clone, Debug, Default)]
 struct Sum {
     count: usize,
