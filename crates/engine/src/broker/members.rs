@@ -122,7 +122,7 @@ impl Members {
 
     /// Gives each object to the provider that was registered with it first. A later provider with
     /// the same object does not serve it, as the account of that provider says, until the first
-    /// provider is gone.
+    /// provider is gone. A provider with the name of an earlier one serves no object.
     ///
     /// An object with an index that a roster chose is not registered anywhere. It is not served if
     /// one of its names, in any language, is a number, is reserved or doubtful, or is the name of

@@ -106,7 +106,8 @@ impl Wants {
         self.objects.is_empty() && self.words.is_empty()
     }
 
-    /// Adds a key, and the extra counters that a request wants of it.
+    /// Adds a key, with the extra counters, the instances and the sufficient counters
+    /// ([`Ask::enough`]) that a request wants of it. A whole answer has only extra counters.
     pub(super) fn add(&mut self, key: &Key, request: &Ask) {
         match key {
             Key::Object(name) => {

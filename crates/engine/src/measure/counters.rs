@@ -91,6 +91,7 @@ struct BoundInstance {
     slot: Arc<SensorSlot>,
 }
 
+/// One object that a probe measures, with its last two samples.
 struct ProbedObject {
     index: Followed,
     /// Data source and group: `linux.procfs/Process`.
@@ -104,7 +105,7 @@ struct ProbedObject {
     moved: bool,
 }
 
-/// The [`Ask::max_age`] for a source: `max_age`, or `None` for a recording: its samples have no
+/// The [`Ask::max_age`] for a source: `max_age`, or `None` for a recording, as its samples have no
 /// age.
 fn limit_of(source: &mut impl Source, max_age: Duration) -> Option<Duration> {
     source.recording().is_none().then_some(max_age)
@@ -161,6 +162,7 @@ impl<S: Source> CounterProbe<S> {
         Ok(probe)
     }
 
+    /// Adds a counter of an object to the probe, for the requested sensor with the index `asked`.
     fn add(
         &mut self,
         asked: usize,

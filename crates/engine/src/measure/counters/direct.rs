@@ -12,8 +12,8 @@ use perfhive_format::{
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The least length of a rate's interval, as a multiple of the inexactness of its two samples. The
-/// rate's error is then at most a tenth.
+/// The least length of a rate's interval, as a multiple of the inexactness of its two samples
+/// together. The rate's error is then at most a tenth.
 const LONGER: u32 = 10;
 
 /// An instance that is read without data blocks, with its reader. A reading becomes the newest when
@@ -161,8 +161,8 @@ impl ProbedCounter {
 }
 
 impl<S: Source> CounterProbe<S> {
-    /// Finds the objects of which every measured instance has a reader, and reads those from now on,
-    /// with a first sample of each. Other objects stay with the blocks.
+    /// Finds the objects of which every measured instance has a reader. These instances are read by
+    /// their readers from now on, with a first sample of each; other objects are read from blocks.
     pub(super) fn read_directly(&mut self) {
         for object in 0..self.objects.len() {
             let Some((instances, places)) = self.readers_of(object) else { continue };

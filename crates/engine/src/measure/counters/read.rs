@@ -20,6 +20,7 @@ struct Measured {
     before: Option<u64>,
 }
 
+/// A counter of the instance with the index `place` in `sample`, the newest sample of `state`.
 fn value(
     state: &ObjectState,
     sample: &ObjectSample,
@@ -34,6 +35,8 @@ fn value(
 }
 
 impl BoundInstance {
+    /// A counter of the instance in the newest sample. If the instance is gone, or cannot be told
+    /// apart from others of its name, it may become [`lost`](Self::lost).
     fn read(
         &mut self,
         state: &ObjectState,
