@@ -125,11 +125,11 @@ pub const NO_OBJECT: TitleIndex = TitleIndex(2_147_483_632);
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InstanceWish {
-    /// The process with this ID. In an object with threads as instances: the threads of that
-    /// process.
+    /// The process with this ID. In an object with instances that belong to processes, such as
+    /// threads: the instances of that process.
     Process(u32),
-    /// The instances with matching names. In an object with threads as instances: the threads of
-    /// the processes with matching names.
+    /// The instances with matching names. In an object with instances that belong to processes,
+    /// such as threads: the instances of the processes with matching names.
     Named(Arc<NamePattern>),
 }
 

@@ -167,14 +167,14 @@ impl Frame {
         DataBlock::scan(&self.bytes).map(|(header, _)| header.clocks()).unwrap_or_default()
     }
 
-    /// The time of the block as a file time, in steps of 100 ns.
+    /// The time of the block as a file time, in steps of 100 ns; 0 if the header is damaged.
     #[must_use]
     pub fn time(&self) -> FileTime {
         let header = DataBlock::scan(&self.bytes).map(|(header, _)| header.header());
         header.map_or(FileTime::default(), |header| FileTime(header.PerfTime100nSec))
     }
 
-    /// Calendar time of the block, UTC.
+    /// Calendar time of the block, UTC; all fields are 0 if the header is damaged.
     #[must_use]
     pub fn system_time(&self) -> CalendarTime {
         DataBlock::scan(&self.bytes).map(|(header, _)| header.system_time()).unwrap_or_default()

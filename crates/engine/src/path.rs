@@ -32,7 +32,7 @@ pub struct CounterPath {
     pub machine: Option<NamePattern>,
     /// The object.
     pub object: NamePattern,
-    /// The instance; `None` for an object without instances.
+    /// The instance; `None` for a path without an instance part, to an object without instances.
     pub instance: Option<InstancePattern>,
     /// The counter.
     pub counter: NamePattern,
@@ -64,7 +64,7 @@ pub enum OrderNumber {
 /// The way in which the text of a pattern is compared with the names of instances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spelling {
-    /// Character by character; no wildcards.
+    /// Character by character; a pattern with a wildcard matches no name.
     Exact,
     /// Without regard to case, as PDH compares.
     AnyCase,

@@ -426,7 +426,8 @@ impl<'a> ObjectWriter<'a> {
         Ok(self.block.object(template)?)
     }
 
-    /// The present position in the block. [`since`](Self::since) takes it later.
+    /// The present position in the block, for [`since`](Self::since): the length in bytes and the
+    /// number of objects so far.
     #[must_use]
     pub fn mark(&self) -> (usize, u32) {
         self.block.mark()

@@ -59,8 +59,8 @@ struct AddedPath {
 }
 
 impl AddedPath {
-    /// The target of this path to which a reading belongs; `None` if it is a target of another
-    /// path.
+    /// The target of this path to which a reading belongs; `None` if the reading belongs to a
+    /// target of another path.
     fn target(&self, reading: &Reading) -> Option<&Target> {
         let indexes = [reading.object, reading.counter];
         let is_it = |target: &&Target| target.slot == reading.source && target.indexes() == indexes;
@@ -78,8 +78,8 @@ struct Target {
     slot: usize,
     object: TitleIndex,
     counter: CatalogueCounter,
-    /// The names of the object and the counter when the path was resolved; `None` for one that had
-    /// no name.
+    /// The names of the object and the counter when the path was resolved; `None` in place of a
+    /// name that did not exist.
     names: [Option<Arc<str>>; 2],
     /// Whether the indexes now belong to another object or counter than the path means.
     lost: bool,
@@ -156,8 +156,8 @@ pub struct Query {
 
 impl Query {
     /// A query over one source. Names are shown in the language that the source prefers
-    /// ([`Catalogue::preferred_language`]): on Windows the user's own, else English. Names are
-    /// recognised in every language that the source has, whichever is shown.
+    /// ([`Catalogue::preferred_language`]), such as the user's own on Windows. Names are recognised
+    /// in every language that the source has, whichever is shown.
     ///
     /// # Errors
     /// The source's error if it does not return its catalogue or titles.

@@ -316,7 +316,7 @@ pub const fn absent(
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ObjectDoc {
-    /// Title index.
+    /// Title index of the object's name.
     pub index: TitleIndex,
     /// English name.
     pub name: &'static str,

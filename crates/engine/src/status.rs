@@ -16,7 +16,8 @@ pub struct ProviderStatus {
     /// The provider's state.
     pub state: ProviderState,
     /// Whether the provider's collections are counted and timed. If the system itself calls the
-    /// providers, as Windows does, they are not: the numbers below are then 0 and mean nothing.
+    /// providers, as Windows does, they are not: all counts and durations are then 0 and mean
+    /// nothing.
     pub is_counted: bool,
     /// The number of collections in which the provider took part, without those in which it was
     /// [not ready](crate::FaultKind::NotYet).

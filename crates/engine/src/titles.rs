@@ -13,7 +13,7 @@ pub struct TitleDatabase {
     language: LanguageId,
     names: HashMap<TitleIndex, Box<str>>,
     help: HashMap<TitleIndex, Box<str>>,
-    /// For each name in folded form, its title indexes in ascending order. The map is made at the
+    /// For each name, in lower case, its title indexes in ascending order. The map is made at the
     /// first use, since most readers only look up names by index.
     by_name: OnceLock<HashMap<String, Vec<TitleIndex>>>,
     /// The error of a list of names that could not be read; `None` if there is no such list.
@@ -204,10 +204,10 @@ impl TitleSet {
         Self { databases, lacks: None }
     }
 
-    /// Loads several languages, the shown one first. A language that the source does not have is
-    /// left out. So is a language with a list that cannot be read; [`lacks`](Self::lacks) returns the
-    /// error. If the source does not have English although it is among `languages`, the English
-    /// names are [assumed](TitleDatabase::is_assumed).
+    /// A set with the titles of `languages`, the shown one first. A language that the source does
+    /// not have is left out. So is a language with a list that cannot be read;
+    /// [`lacks`](Self::lacks) returns the error. If the source does not have English although it is
+    /// among `languages`, the English names are [assumed](TitleDatabase::is_assumed).
     ///
     /// # Errors
     /// The error of a language that is late; the error of a language that cannot be read, if no
@@ -318,7 +318,8 @@ impl TitleSet {
         self.databases.iter().find_map(|database| database.help(index))
     }
 
-    /// The title indexes that have this name in any of the languages, without duplicates.
+    /// The title indexes that have this name in any of the languages, without regard to case and
+    /// without duplicates.
     #[must_use]
     pub fn indexes(&self, name: &str) -> Vec<TitleIndex> {
         let mut found = Vec::new();

@@ -249,7 +249,7 @@ impl CounterPlan {
     }
 }
 
-/// The data of the counter of type [`CounterType::ABSENT_VALUES`], by which the instances of an
+/// The column of the counter of type [`CounterType::ABSENT_VALUES`], by which the instances of an
 /// object say which counters have no value. `None` if the object has no such counter, or one with
 /// data that is no number.
 fn absent_values(object: PerfObject<'_>) -> Option<Column> {

@@ -96,7 +96,8 @@ impl fmt::Display for UnknownLanguage {
 impl core::error::Error for UnknownLanguage {}
 
 /// Parses three or four hexadecimal digits (`007`, `0407`: the primary language counts), an ISO
-/// code with or without a region (`de`, `de-DE`, `de_DE.UTF-8`) or an English name.
+/// code with or without a region (`de`, `de-DE`, `de_DE.UTF-8`) or an English name, without regard
+/// to case.
 impl FromStr for LanguageId {
     type Err = UnknownLanguage;
 

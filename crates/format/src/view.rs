@@ -43,9 +43,9 @@ impl<'a> DataBlock<'a> {
         Ok(block)
     }
 
-    /// Validates the header and returns an iterator over the objects that validates each on its
-    /// own, so that one damaged object does not hide the others. The walk ends at the first object
-    /// with a length that cannot be trusted.
+    /// Validates the header and returns it, with an iterator over the objects that validates each
+    /// on its own, so that one damaged object does not hide the others. The walk ends at the first
+    /// object with a length that cannot be trusted.
     ///
     /// # Errors
     /// [`ParseError`] only if the header is wrong.
@@ -202,19 +202,19 @@ impl<'a> BlockHeader<'a> {
         self.block.header()
     }
 
-    /// See [`DataBlock::system_name`].
+    /// The name of the machine; see [`DataBlock::system_name`].
     #[must_use]
     pub fn system_name(self) -> InstanceName<'a> {
         self.block.system_name()
     }
 
-    /// See [`DataBlock::clocks`].
+    /// The clocks in the header; see [`DataBlock::clocks`].
     #[must_use]
     pub fn clocks(self) -> Clocks {
         self.block.clocks()
     }
 
-    /// See [`DataBlock::system_time`].
+    /// The calendar time in the header, UTC; see [`DataBlock::system_time`].
     #[must_use]
     pub fn system_time(self) -> CalendarTime {
         self.block.system_time()

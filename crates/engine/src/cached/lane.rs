@@ -49,9 +49,9 @@ pub(super) struct Lane<S, W, T> {
 
 /// The state of a lane, under its lock.
 struct State<S, W, T> {
-    /// The source; `None` during a run.
+    /// The source; `None` during a run and during a use for something other than a collection.
     source: Option<S>,
-    /// The thread of the run in progress; `None` between runs.
+    /// The thread that has the source; `None` while the source is free.
     leader_thread: Option<ThreadId>,
     running: Option<Running<W>>,
     /// The union of the wishes of all requests that wait for the next run.

@@ -223,12 +223,12 @@ impl Slots {
         }
     }
 
-    /// Forgets everything kept.
+    /// Empties every slot.
     pub(super) fn clear(&self) {
         self.clear_and(|| {});
     }
 
-    /// Forgets everything kept, and calls `note` before anything else can be published.
+    /// Empties every slot, and calls `note` before any reply can be published.
     pub(super) fn clear_and(&self, note: impl FnOnce()) {
         // The same order of locks as in `publish`.
         let _one_at_a_time = self.publishing.lock().unwrap_or_else(PoisonError::into_inner);

@@ -86,7 +86,7 @@ struct BoundInstance {
     /// lost instance does not come back.
     lost: bool,
     /// Whether the instance was the only one of its name in the last sample before the indexes
-    /// changed, which is not kept.
+    /// changed. That sample is not kept.
     was_alone: bool,
     slot: Arc<SensorSlot>,
 }
@@ -314,7 +314,7 @@ impl<S: Source> CounterProbe<S> {
         self.untold.clear();
     }
 
-    /// Notes in the request which objects are asked for.
+    /// Notes in the request which objects are asked for: those that are read from blocks.
     fn note_objects(&mut self) {
         let objects = self.objects.iter().enumerate();
         let objects = objects.filter(|(number, _)| !self.is_direct(*number));

@@ -31,7 +31,7 @@ pub struct ObjectItems {
     pub has_instances: bool,
 }
 
-/// Browsing.
+/// Methods to browse machines, objects, counters and instances.
 ///
 /// ```
 /// # let recording = perfhive_testkit::script::recording();

@@ -112,10 +112,10 @@ pub(super) struct TargetReader<'a> {
 
 impl TargetReader<'_> {
     /// Adds the readings of a target: one for each instance that the pattern matches and, if the
-    /// pattern has a wildcard or `#*` or none matches, one for each match that is gone since the
-    /// sample before. Without such a reading, it is one with the value of an object without
-    /// instances, or with the reason why there is none. A target that the sample lacks has no
-    /// reading if a wildcard in the counter part found it.
+    /// pattern has a wildcard or `#*` or matches none, one for each match of the sample before that
+    /// is gone. Otherwise the target has one reading, with the value of an object without
+    /// instances, or with the reason why there is no value. There is no reading if the sample lacks
+    /// a counter that a wildcard found.
     pub(super) fn read(
         &self,
         pattern: Option<&InstancePattern>,

@@ -161,7 +161,8 @@ impl ObjectState {
         (value, before)
     }
 
-    /// Makes the newest sample the previous one, without a newest sample in its place.
+    /// Makes the newest sample the previous one, without a newest sample in its place. If there is
+    /// no newest sample, the previous one stays.
     pub(crate) fn skip(&mut self) {
         self.missing = None;
         if let Some(current) = self.current.take() {

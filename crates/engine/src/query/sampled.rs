@@ -86,7 +86,8 @@ impl SampledCounter {
         &self.identity
     }
 
-    /// The text of a text counter; `None` for any other counter.
+    /// The text of a text counter; `None` for any other counter, and if the block does not hold the
+    /// text.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         self.text.as_deref()

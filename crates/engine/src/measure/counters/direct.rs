@@ -32,10 +32,11 @@ pub(super) struct DirectInstance {
     /// The values of the newest decoded reading, `None` for a counter without a value; without
     /// meaning if `decoded` is an error.
     current: Vec<Option<RawSample>>,
-    /// The values of the last decoded reading before the newest that had values; `None` before the
-    /// second.
+    /// The values of the last decoded reading with values before the newest reading; `None` if
+    /// there is no such reading.
     previous: Option<Vec<Option<RawSample>>>,
-    /// The greatest inexactness of the times of the newest reading and of the previous one.
+    /// The inexactness of the times of `current` and of `previous`, in this order, as the reader
+    /// returned it.
     inexact: [Duration; 2],
 }
 
