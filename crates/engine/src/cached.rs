@@ -245,7 +245,7 @@ impl<S: Source> Cached<S> {
     }
 
     /// Finds a reply for each key, and collects for the keys that have none. Returns the last error
-    /// that occurred.
+    /// that was not followed by another attempt; `None` without such an error.
     fn gather(
         &mut self,
         request: &Ask,

@@ -408,11 +408,12 @@ impl Query {
         state.current().map(sample::ObjectSample::system_time)
     }
 
-    /// The path of one reading, in the shown language, without wildcards. A reading without an
-    /// instance gets the label of the first instance that the path meant or, before an instance was
-    /// found, the instance part of the added path. If the added path names a process by its ID, so
-    /// does this one. If the title indexes belong to other objects now, the path is the one that
-    /// was added, unless its object or counter has wildcards.
+    /// The path of one reading, in the shown language, without wildcards. It names the machine only
+    /// if the added path does. A reading without an instance gets the label of the first instance
+    /// that the path meant or, before an instance was found, the instance part of the added path.
+    /// If the added path names a process by its ID, so does this one. If the title indexes belong
+    /// to other objects now, the path is the one that was added, unless its object or counter has
+    /// wildcards.
     #[must_use]
     pub fn path_of(&self, reading: &Reading) -> CounterPath {
         let named = self.items.iter().find(|item| item.id == reading.path);
@@ -570,7 +571,8 @@ fn resolve(directory: &Directory, path: &CounterPath) -> Result<ResolvedCounters
     }
 }
 
-/// The objects of a directory with names that match a pattern; an error if there are none.
+/// The objects of a directory with names that match a pattern, for a pattern without a wildcard in
+/// the order of their title indexes. An error if there are none.
 fn objects_named<'a>(
     directory: &'a Directory,
     pattern: &NamePattern,

@@ -271,8 +271,8 @@ impl Catalogue {
         first.copied().unwrap_or(LanguageId::ENGLISH)
     }
 
-    /// A catalogue of the objects of a snapshot, all of them `Global`, with generation 0 and
-    /// English as the only language.
+    /// A catalogue of the objects of a snapshot, the first of each name, all of them `Global`, with
+    /// generation 0 and English as the only language.
     #[must_use]
     pub fn of_snapshot(snapshot: &Snapshot) -> Self {
         let mut catalogue = Self {

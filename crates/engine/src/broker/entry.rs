@@ -306,7 +306,8 @@ impl Entry {
 }
 
 impl Entry {
-    /// Updates the provider's account after a collection. After a failure, adds its fault to
+    /// Updates the provider's account after a collection, and puts the provider into quarantine
+    /// after `quarantine_after` failures in a row (0 for never). After a failure, adds its fault to
     /// `faults` for each wanted object.
     pub(super) fn note(
         &mut self,

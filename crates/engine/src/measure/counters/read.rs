@@ -35,8 +35,9 @@ fn value(
 }
 
 impl BoundInstance {
-    /// A counter of the instance in the newest sample. If the instance is gone, or cannot be told
-    /// apart from others of its name, it may become [`lost`](Self::lost).
+    /// A counter of the instance in the newest sample. An instance that is gone, or that cannot be
+    /// told apart from others of its name, becomes [`lost`](Self::lost), unless it was the only one
+    /// of its name and may come back under that name.
     fn read(
         &mut self,
         state: &ObjectState,
@@ -81,7 +82,8 @@ impl ProbedCounter {
         Some(SensorReading::new(self.asked, Arc::clone(&one.slot), Err(NoValue::Busy(why))))
     }
 
-    /// Adds the readings of this sensor, made from the newest sample of its object.
+    /// Adds the readings of this sensor, made from the newest sample of its object. With `failed`,
+    /// the failure of the source, there are no values.
     pub(super) fn read(
         &mut self,
         probed: &ProbedObject,
