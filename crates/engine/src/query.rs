@@ -534,7 +534,8 @@ impl QuerySource {
     }
 }
 
-/// Finds the counters that a path means, among the objects of a directory.
+/// Finds the counters that a path means, among the objects of a directory. An error only if none
+/// are found.
 fn resolve(directory: &Directory, path: &CounterPath) -> Result<ResolvedCounters, QueryError> {
     let titles = &directory.titles;
     let objects = objects_named(directory, &path.object)?;

@@ -213,7 +213,8 @@ impl Worker {
         }
     }
 
-    /// Sends a job to the thread and waits for its reply until a deadline.
+    /// Sends a job to the thread and waits for its reply until a deadline. An error, without
+    /// sending the job, while the thread is still at work on an earlier one.
     fn send(&mut self, job: Job, deadline: Option<Instant>) -> Result<WorkerReply, SourceError> {
         let deadline = self.limit(deadline);
         self.catch_up()?;

@@ -210,7 +210,7 @@ impl<S: Source> Hub<S> {
     }
 
     /// Notes the catalogue's generation. If it changed, an index may belong to another object, so
-    /// everything kept is dropped.
+    /// all kept data is dropped; the catalogue and titles stay.
     pub(super) fn notice(&self, generation: u64) {
         // No source counts up to UNKNOWN.
         let generation = generation.min(UNKNOWN - 1);

@@ -480,7 +480,7 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
 }
 
 impl ProbedObject {
-    /// Reports measured instances that came or went.
+    /// Reports how many measured instances went and, if all instances are measured, how many came.
     fn report_instances<'a>(
         &self,
         anomalies: &mut Vec<Anomaly>,

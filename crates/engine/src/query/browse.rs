@@ -74,7 +74,8 @@ impl Query {
     }
 
     /// The counters and the present instances of an object. `object` is its name in any language of
-    /// the source, or its title index.
+    /// the source, or its title index. Of several objects of one name, it means the one with the
+    /// smallest title index.
     ///
     /// For the instances, a sample of a live source is taken. The instances of a recording are
     /// those of the sample that was taken last, or else of the first sample; the recording then
