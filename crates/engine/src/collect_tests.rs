@@ -95,7 +95,8 @@ pub enum CollectFault {
         /// The length, in bytes.
         length: usize,
     },
-    /// The lengths of the objects do not add up to the bytes returned.
+    /// The lengths of the objects, or of the blocks of other machines, do not add up to the bytes
+    /// returned.
     ObjectLengths {
         /// The sum of the lengths of the objects, in bytes.
         sum: usize,
