@@ -103,7 +103,7 @@ pub enum CookedValue {
 }
 
 impl CookedValue {
-    /// The value as a double; whole numbers above 2^53 are rounded.
+    /// The value as a double. A whole number above 2^53 becomes the nearest double.
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "documented")]
     pub fn as_f64(self) -> f64 {

@@ -4,7 +4,7 @@ use crate::identity::Identity;
 use crate::label::InstanceLabel;
 use crate::path::{InstancePattern, NamePattern, OrderNumber, Spelling};
 
-/// A name as PDH prints it: brackets for parentheses, underscores for `#`, `/` and `\`.
+/// A name as PDH prints it: square brackets for parentheses, underscores for `#`, `/` and `\`.
 fn pdh_spelling(name: &str) -> String {
     let replaced = name.chars().map(|c| match c {
         '(' => '[',
