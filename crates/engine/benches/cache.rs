@@ -1,12 +1,11 @@
-//! What it costs a consumer to take kept data that it has not had yet, against other ways
-//! to share data that is replaced now and then.
+//! Measures what it costs a consumer to take data from a cache that the consumer has not had yet,
+//! compared with other ways to share data that is replaced now and then.
 //!
-//! `cargo bench -p perfhive-engine --bench cache [-- --quick]` prints one
-//! Markdown table. Every round runs every approach with every number of
-//! threads once, so that what else the machine does meets all of them; the
-//! figures are medians over the rounds, the ratios medians of the rounds'
-//! ratios. Times are processor time of the threads that take: with more threads
-//! than processors a wall clock would count the wait for a turn.
+//! `cargo bench -p perfhive-engine --bench cache [-- --quick]` prints one Markdown table. Each
+//! round measures every approach once for each column, so that other load on the machine meets all
+//! of them. The times are medians over the rounds; the ratios to the time of one thread are medians
+//! of the rounds' ratios. Only the processor time of the threads that take data counts: with more
+//! threads than processors, a wall clock would include the wait for a turn.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 use arc_swap::ArcSwap;
@@ -21,12 +20,12 @@ use std::sync::{Arc, Barrier, RwLock};
 use std::time::{Duration, Instant};
 
 const OBJECT: TitleIndex = TitleIndex(230);
-/// The pause of the writer between two publications, besides the time that waking up takes.
+/// The pause of the writer between two publications, without the time that waking up takes.
 const PACE: Duration = Duration::from_micros(50);
 /// How long each thread spins before it is measured: longer than waking all threads takes.
 const AWAKE: Duration = Duration::from_millis(3);
-/// The greatest ratio to the time of a single thread at which an approach counts as flat,
-/// where no thread publishes.
+/// The greatest ratio to the time of one thread at which an approach still counts as flat. Columns
+/// with a writer are not tested.
 const FLAT: f64 = 1.25;
 
 /// A source that answers with the same block each time.
@@ -69,10 +68,9 @@ fn thread_time() -> u64 {
     }
 }
 
-/// Keeps this thread on one processor; `number` chooses it, in turn among the processors
-/// that the process may use. Where there are more threads than processors, the system would
-/// move the threads about, and what a thread wrote would lie in another processor's cache:
-/// that costs every approach alike that writes to memory of its own.
+/// Keeps this thread on one of the processors that the process may use: the one at place `number`,
+/// counted round. With more threads than processors, the system would otherwise move the threads
+/// about, and what a thread wrote would lie in another processor's cache.
 #[cfg(target_os = "linux")]
 fn stay(number: usize) {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -92,11 +90,12 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// The data that the peers of the cache share: as much as a consumer looks at.
+/// The data that the approaches other than the cache share.
 struct Data {
     number: u64,
 }
 
+/// A way to share data that is measured.
 #[derive(Clone, Copy, PartialEq)]
 enum Approach {
     Take,
@@ -108,6 +107,7 @@ enum Approach {
 
 use Approach::{ArcClone, ArcSwap as Bare, Guard, GuardAndClone, Take};
 
+/// The rows of the table, with their titles.
 const APPROACHES: [(Approach, &str); 5] = [
     (Take, "`Cached::collect`, kept data of one object"),
     (Bare, "`ArcSwap::load`, which it is built on"),
@@ -120,7 +120,7 @@ const APPROACHES: [(Approach, &str); 5] = [
 /// thread publishes meanwhile.
 const CROWDS: [(usize, bool); 5] = [(1, false), (2, false), (4, false), (1, true), (2, true)];
 
-/// A consumer of the cache with its request and answer.
+/// A consumer of the cache, with its request for kept data of any age and its answer.
 struct Consumer {
     cache: Cached<Same>,
     kept: Ask,
@@ -134,6 +134,7 @@ impl Consumer {
     }
 }
 
+/// The shared data of each approach.
 struct Shared {
     cache: Cached<Same>,
     swap: ArcSwap<Data>,
@@ -142,6 +143,8 @@ struct Shared {
 }
 
 impl Shared {
+    /// Replaces the data of an approach, for [`Take`] by a collection. Does nothing for
+    /// [`ArcClone`], since an `Arc` alone cannot be replaced.
     fn publish(&self, approach: Approach, number: u64) {
         match approach {
             Take => {
@@ -181,8 +184,8 @@ impl Shared {
         }
     }
 
-    /// Checks that each consumer takes published data without another collection: published
-    /// data is new to every consumer once, and that is what is measured.
+    /// Checks that no consumer needs a collection of its own to take data that was published. Each
+    /// of `hands` has the consumers of one thread.
     fn check(&self, hands: &mut [Vec<Consumer>]) {
         self.publish(Take, 0);
         let before = self.cache.statistics().collections;
@@ -190,8 +193,9 @@ impl Shared {
         assert_eq!(self.cache.statistics().collections, before);
     }
 
-    /// One round of one approach: the mean time of taking data once, in ns, over all
-    /// threads.
+    /// Measures an approach in one round, with one thread for each of `hands` and, with `writes`,
+    /// another that publishes meanwhile. Returns the mean processor time of taking data once, in
+    /// ns.
     fn measure(
         &self,
         approach: Approach,

@@ -30,7 +30,7 @@ impl ObjectQuery {
         Self::Indexes(vec![object])
     }
 
-    /// Adds an object to a query by indexes that does not name the object yet. Any other kind of
+    /// Adds an object to a query by indexes, unless the query names it already. Any other kind of
     /// query becomes a query for this object alone.
     pub fn insert(&mut self, object: TitleIndex) {
         match self {
@@ -40,7 +40,8 @@ impl ObjectQuery {
         }
     }
 
-    /// Whether the query names this object. `Global`, `Costly` and `Foreign` may mean any.
+    /// Whether the query names this object; `true` for `Global`, `Costly` and `Foreign`, which may
+    /// mean any object.
     #[must_use]
     pub fn may_mean(&self, object: TitleIndex) -> bool {
         match self {
@@ -85,9 +86,10 @@ impl fmt::Display for BadObjectQuery {
 
 impl std::error::Error for BadObjectQuery {}
 
-/// Parses one of the three words, in any case, or indexes separated by blanks. An empty text is
-/// `Global`, as on Windows. A number that is too large for an index is left out, since no object
-/// can have it. A list with anything but numbers, or without any valid index, is an error.
+/// Parses `Global`, `Costly` or `Foreign NAME`, with the word in any case, or indexes separated by
+/// blanks. An empty text is `Global`, as on Windows. A number that is too large for an index is
+/// left out, since no object can have it. A list with anything but numbers, or without any valid
+/// index, is an error.
 impl FromStr for ObjectQuery {
     type Err = BadObjectQuery;
 
@@ -123,11 +125,11 @@ pub const NO_OBJECT: TitleIndex = TitleIndex(2_147_483_632);
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InstanceWish {
-    /// The process with this ID. In an object with threads as instances: the threads of that
-    /// process.
+    /// The process with this ID. In an object with instances that belong to processes, such as
+    /// threads: the instances of that process.
     Process(u32),
-    /// The instances with matching names. In an object with threads as instances: the threads of
-    /// the processes with matching names.
+    /// The instances with matching names. In an object with instances that belong to processes,
+    /// such as threads: the instances of the processes with matching names.
     Named(Arc<NamePattern>),
 }
 
@@ -162,7 +164,7 @@ pub struct Ask {
 
 impl Ask {
     /// An ask for `objects`, with all of their instances and no counters that cost extra, without a
-    /// deadline and without a limit to the age of cached data.
+    /// deadline. Cached data may be as old as the cache's own limit allows.
     #[must_use]
     pub fn new(objects: ObjectQuery) -> Self {
         Self {

@@ -78,7 +78,8 @@ impl BrokerBuilder {
         self
     }
 
-    /// Sets how thoroughly each provider's data is tested; by default with all tests.
+    /// Sets how thoroughly the data of providers without a
+    /// [test level](Provider::test_level) of their own is tested; by default with all tests.
     #[must_use]
     pub fn test_level(mut self, level: TestLevel) -> Self {
         self.level = level;
@@ -100,7 +101,7 @@ impl BrokerBuilder {
         self
     }
 
-    /// Sets the largest size of a block, in bytes.
+    /// Sets the largest size of a block, in bytes; 64 MiB by default.
     #[must_use]
     pub fn limit(mut self, bytes: usize) -> Self {
         self.limit = bytes;
@@ -186,7 +187,8 @@ impl Broker {
         }
     }
 
-    /// The account of each provider; [`Source::providers`] returns copies.
+    /// The account of each provider. [`Source::providers`] adds the title indexes of the provider's
+    /// objects, and the registrations that make no provider.
     pub fn providers(&self) -> impl Iterator<Item = &ProviderStatus> {
         self.members.entries.iter().map(|entry| &entry.status)
     }

@@ -47,9 +47,9 @@
 //!
 //! # What it promises
 //!
-//! - Kept data is never older than [`Ask::max_age`], or else the cache's limit of 500 ms, counted
-//!   from when its collection *began*. With a limit of zero, only data is taken from a collection
-//!   that began after the request.
+//! - Kept data is never older than [`Ask::max_age`], or else the limit of the consumer or, without
+//!   one, that of the cache (500 ms by default), counted from when its collection *began*. With a
+//!   limit of zero, only data is taken from a collection that began after the request.
 //! - Taking kept data takes no lock, and never waits for the source or another reader.
 //! - A request for fresh data waits at most for the collection in progress and the next one. The
 //!   cache has no thread: one of the waiting requests collects for all. The deadlines of the others
@@ -179,6 +179,8 @@ impl<S: Source> Cached<S> {
         self.hub.forget();
     }
 
+    /// Answers a request into `out`, with kept data or by collections. An error only if nothing
+    /// that the request needs was found.
     fn answer(
         &mut self,
         request: &Ask,
@@ -243,7 +245,7 @@ impl<S: Source> Cached<S> {
     }
 
     /// Finds a reply for each key, and collects for the keys that have none. Returns the last error
-    /// that occurred.
+    /// that was not followed by another attempt; `None` without such an error.
     fn gather(
         &mut self,
         request: &Ask,
@@ -471,9 +473,10 @@ impl<S: Source> Source for Cached<S> {
         self.answer(request, request.until, out)
     }
 
-    /// The source's catalogue. For [`Ask::nothing`], the one that was current at the newest
-    /// collection; for indexes, the kept catalogue of all objects if it lists them. If there is
-    /// none, the source is asked.
+    /// The source's catalogue. For [`Ask::nothing`], it is the one that was current at the newest
+    /// collection; for `Global` and `Foreign`, that of all objects, which is read once for each
+    /// generation; for indexes, that of all objects, too, if it was read and lists them. If there
+    /// is none, and for `Costly`, the source is asked.
     fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         let hub = &self.hub;
         let kept = match &ask.objects {

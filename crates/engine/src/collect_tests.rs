@@ -1,9 +1,9 @@
 //! The tests that a provider's data passes before it is used.
 //!
-//! They are those of Windows' performance library (the documentation of the Collect function) at
-//! its three levels, and perfhive's own full validation. The first test that fails is reported with
-//! what is wrong, where, and by how much. The data is then discarded, and the collection of other
-//! providers goes on.
+//! These tests are those of Windows' performance library (the documentation of the Collect
+//! function) at its three levels, and perfhive's own full validation. The first test that fails is
+//! reported with what is wrong, where, and by how much. The data is then discarded, and the
+//! collection of other providers goes on.
 
 use perfhive_format::winperf::PERF_DATA_BLOCK;
 use perfhive_format::{DataBlock, ObjectLayout, ParseError, PerfObject, TitleIndex};
@@ -15,9 +15,11 @@ pub enum TestLevel {
     /// 1: everything is tested. The default.
     #[default]
     All,
-    /// 2: only the pointer, the buffer and the guard regions are tested.
+    /// 2: only the pointer, the buffer and the guard regions are tested. Data that is not a
+    /// sequence of objects is discarded even so.
     Basic,
-    /// 3: nothing is tested. Data that ends outside the buffer is discarded even so.
+    /// 3: nothing is tested. Data that ends outside the buffer, or is not a sequence of objects, is
+    /// discarded even so.
     None,
 }
 
@@ -90,33 +92,34 @@ pub enum CollectFault {
     },
     /// The length of the data, or of an object, is not a multiple of 4.
     OddLength {
-        /// The length.
+        /// The length, in bytes.
         length: usize,
     },
-    /// The lengths of the objects do not add up to the bytes returned.
+    /// The lengths of the objects, or of the blocks of other machines, do not add up to the bytes
+    /// returned.
     ObjectLengths {
         /// The sum of the lengths of the objects, in bytes.
         sum: usize,
-        /// The bytes returned.
+        /// The number of bytes returned.
         bytes: usize,
     },
     /// The number of objects in the data is not the number that was returned.
     ObjectCount {
-        /// Objects found.
+        /// The number of objects found.
         found: u32,
-        /// Objects claimed.
+        /// The number of objects claimed.
         claimed: u32,
     },
-    /// The instances of an object do not end where the object ends.
+    /// The instances of an object, or its counter block, do not end where the object ends.
     InstanceLengths {
         /// The object.
         object: TitleIndex,
-        /// Where the object's instances end, in bytes from the start of the object.
+        /// The end of the instances or of the counter block, in bytes from the start of the object.
         ends: usize,
         /// The length of the object, in bytes.
         length: usize,
     },
-    /// An object is malformed.
+    /// An object, or the header of another machine's block, is malformed.
     Malformed(ParseError),
 }
 
@@ -290,7 +293,8 @@ impl GuardedBuffer {
         Ok((blocks, warnings))
     }
 
-    /// The tests of pointer, buffer and guards.
+    /// Tests the pointer, the buffer and the guards as far as `level` asks. Returns the data, and
+    /// the warnings.
     fn check_extent(
         &self,
         level: TestLevel,
@@ -365,8 +369,8 @@ pub(crate) fn check_objects(data: &[u8]) -> Result<u32, CollectFault> {
     Ok(found)
 }
 
-/// The warning about the first object with a length that is not a multiple of 8; `None` if there is none.
-/// The objects must have been validated.
+/// The warning about the first object with a length that is not a multiple of 8; `None` if there is
+/// no such object. The objects must have been validated.
 fn check_alignment(data: &[u8]) -> Option<CollectWarning> {
     let mut rest = data;
     while let Ok(object) = PerfObject::parse(rest) {
@@ -379,6 +383,7 @@ fn check_alignment(data: &[u8]) -> Option<CollectWarning> {
     None
 }
 
+/// Tests that the instances of an object, or its counter block, end where the object ends.
 fn check_instances(object: PerfObject<'_>) -> Result<(), CollectFault> {
     let length = object.as_bytes().len();
     let start = object.header().DefinitionLength as usize;

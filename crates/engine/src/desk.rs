@@ -4,8 +4,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// A desk on which one thread leaves jobs for another thread and finds the answers. It holds one
-/// job and one answer: the asking thread leaves the next job after it took the answer to the last
-/// one. A channel would allocate when a thread waits for the first time.
+/// job and one answer: the asking thread leaves the next job after it took the answer to the job
+/// before. A channel would allocate when a thread waits for the first time.
 ///
 /// ```
 /// use perfhive_engine::Desk;
@@ -31,6 +31,7 @@ pub struct Desk<J, A> {
     changed: Condvar,
 }
 
+/// The job and the answer on a desk, and whether further ones may come.
 #[derive(Debug)]
 struct Papers<J, A> {
     job: Option<J>,

@@ -98,7 +98,7 @@ impl SourceError {
         matches!(self.kind, Deadline | Busy | Changing)
     }
 
-    /// Whether a recording has no further samples. Such an end is not a failure.
+    /// Whether the error says that a recording has no further samples, which is not a failure.
     #[must_use]
     pub fn is_end_of_data(&self) -> bool {
         self.kind == SourceErrorKind::EndOfData
@@ -133,7 +133,7 @@ pub enum ProviderError {
     /// The block would exceed its size limit. A Windows provider answers `ERROR_MORE_DATA` in this
     /// case.
     Full,
-    /// The bytes that the provider wrote are not an object.
+    /// The provider wrote no valid object; the error says why.
     BadWrite(WriteError),
     /// A file or call that the counters are made from could not be read.
     Io {

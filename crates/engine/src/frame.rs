@@ -40,7 +40,7 @@ struct FrameObject {
 }
 
 impl Frame {
-    /// Validates a block.
+    /// A frame with the block `bytes`, which is validated.
     ///
     /// # Errors
     /// What is wrong with the header. Damaged objects are no error: they are left out and listed by
@@ -75,6 +75,7 @@ impl Frame {
             + self.machine.capacity()
     }
 
+    /// Validates the block, and lists its objects, damaged objects and damaged names anew.
     fn index(&mut self) -> Result<(), ParseError> {
         self.objects.clear();
         self.damaged.clear();
@@ -166,14 +167,14 @@ impl Frame {
         DataBlock::scan(&self.bytes).map(|(header, _)| header.clocks()).unwrap_or_default()
     }
 
-    /// The time of the block as a file time, in steps of 100 ns.
+    /// The time of the block as a file time, in steps of 100 ns; 0 if the header is damaged.
     #[must_use]
     pub fn time(&self) -> FileTime {
         let header = DataBlock::scan(&self.bytes).map(|(header, _)| header.header());
         header.map_or(FileTime::default(), |header| FileTime(header.PerfTime100nSec))
     }
 
-    /// Calendar time of the block, UTC.
+    /// Calendar time of the block, UTC; all fields are 0 if the header is damaged.
     #[must_use]
     pub fn system_time(&self) -> CalendarTime {
         DataBlock::scan(&self.bytes).map(|(header, _)| header.system_time()).unwrap_or_default()
@@ -298,7 +299,7 @@ impl Snapshot {
         self.partial.contains(&object)
     }
 
-    /// Notes which objects are partial.
+    /// Notes that these objects are partial.
     pub(crate) fn push_partial(&mut self, objects: &[TitleIndex]) {
         self.add(|this| this.partial.extend_from_slice(objects));
     }

@@ -4,11 +4,11 @@
 //! depends on which other processes are alive. An instance is therefore identified by the first of
 //! these rules that fits:
 //!
-//! * an instance with a `UniqueID`, by that number;
+//! * an instance with a `UniqueID` that no earlier instance has, by that number;
 //! * an instance of Process (230) or Process V2, by its process ID and start time (`ID Process` and
 //!   the raw value of `Elapsed Time`), and an instance of Thread (232) or Thread V2, by process ID,
 //!   thread ID and start time. `_Total` and `Idle` are excepted: both have ID 0, and `_Total` has
-//!   no start time of its own. So is an instance with the numbers of an earlier instance;
+//!   no start time of its own. So is an instance with the IDs and start time of an earlier one;
 //! * any other instance, by its parent, its name, and its order among the instances with this
 //!   parent and name.
 
@@ -104,6 +104,7 @@ impl Identifier {
         }
     }
 
+    /// Whether the rule was made for an object with the schema of `object`.
     pub(crate) fn fits(&self, object: PerfObject<'_>) -> bool {
         self.schema.matches(object)
     }
@@ -147,14 +148,15 @@ pub struct IdentityMap {
 }
 
 impl IdentityMap {
-    /// Identifies every instance of an object. A [`Query`](crate::Query) does so only for samples
+    /// The identities of all instances of an object; for an object without instances,
+    /// [`Identity::Single`] at the index 0. A [`Query`](crate::Query) calls this only for samples
     /// with other instances than the sample before.
     #[must_use]
     pub fn of(object: SnapshotObject<'_>) -> Self {
         Self::new(&Identifier::new(object.view()), object)
     }
 
-    /// Identifies every instance of an object.
+    /// As [`of`](Self::of), with the rule `identifier`, which was made for the object's schema.
     pub(crate) fn new(identifier: &Identifier, object: SnapshotObject<'_>) -> Self {
         let view = object.view();
         if !view.has_instances() {

@@ -12,8 +12,8 @@ use std::time::Duration;
 pub trait InstanceReader: Send {
     /// Reads the counters into `out`, in the order in which the reader was made for them: the same
     /// raw data as in a block; `None` for a counter that has no value now. Returns the largest
-    /// distance in time between a value that rates are made of and the clocks of its sample. If the
-    /// time between two readings is not long compared with these distances, they give no rate.
+    /// distance in time between a value that rates are made of and the clocks of its sample. Two
+    /// readings give no rate if the time between them is not long compared with these distances.
     ///
     /// Once its buffers are large enough, a reader should not allocate here. After an error, the
     /// contents of `out` have no meaning.

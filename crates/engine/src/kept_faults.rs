@@ -25,7 +25,8 @@ pub(crate) struct KeptFaults {
 }
 
 impl KeptFaults {
-    /// Begins a collection.
+    /// Begins a collection, and forgets the faults that the last [`ROUNDS`] collections did not
+    /// have.
     pub(crate) fn begin(&mut self) {
         self.round += 1;
         self.next = 0;

@@ -10,7 +10,8 @@ use std::fmt;
 /// their [`Identity`](crate::Identity).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InstanceLabel {
-    /// The parent's name; `None` if there is no parent, or if the parent has no name.
+    /// The parent's name; `None` if there is no parent, if the block does not hold the parent, or
+    /// if the parent has no name.
     pub parent: Option<SharedText<str>>,
     /// The name.
     pub name: SharedText<str>,
@@ -44,8 +45,8 @@ impl InstanceLabel {
         }
     }
 
-    /// The label for people: `parent/name#n` without the escapes of a path. Two instances may have
-    /// the same text.
+    /// The label for people: `parent/name#n` without the escapes of a path, and without `#0`. Two
+    /// instances may have the same text.
     #[must_use]
     pub fn plain(&self) -> String {
         let parent = self.parent.iter().flat_map(|parent| [&**parent, "/"]);

@@ -32,7 +32,7 @@ pub struct CounterPath {
     pub machine: Option<NamePattern>,
     /// The object.
     pub object: NamePattern,
-    /// The instance; `None` for an object without instances.
+    /// The instance; `None` for a path without an instance part, to an object without instances.
     pub instance: Option<InstancePattern>,
     /// The counter.
     pub counter: NamePattern,
@@ -64,7 +64,7 @@ pub enum OrderNumber {
 /// The way in which the text of a pattern is compared with the names of instances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spelling {
-    /// Character by character; no wildcards.
+    /// Character by character; a pattern with a wildcard matches no name.
     Exact,
     /// Without regard to case, as PDH compares.
     AnyCase,
@@ -73,7 +73,7 @@ pub enum Spelling {
     /// As PDH prints names that its paths cannot hold: `(R)` is `[R]`.
     Pdh,
     /// By process ID: `pid:1234` is the process with this ID. In an object with instances that are
-    /// processes or threads, such a text is never a name.
+    /// processes or threads, such a text is a name only with an order number.
     ProcessId,
 }
 
@@ -122,7 +122,7 @@ impl InstancePattern {
     }
 }
 
-/// The number in a text such as `pid:1234`; `None` for any other text.
+/// The number in a text such as `pid:1234` or `PID:1234`; `None` for any other text.
 fn id_in(text: &str) -> Option<u64> {
     text.strip_prefix("pid:").or_else(|| text.strip_prefix("PID:"))?.parse().ok()
 }
@@ -197,6 +197,7 @@ impl FromStr for CounterPath {
     }
 }
 
+/// An error of the parser: the offset in the text, in bytes, at which it is wrong, and the message.
 type Fault = (usize, &'static str);
 
 fn parse(path: &str) -> Result<CounterPath, Fault> {
@@ -266,6 +267,8 @@ fn name(tokens: &[Token]) -> Option<NamePattern> {
     if tokens.is_empty() { None } else { Some(NamePattern::from_tokens(tokens)) }
 }
 
+/// The instance part that the tokens between the parentheses make. `at` is its offset in the path,
+/// in bytes, for the error if there is nothing between the parentheses.
 fn instance_part(tokens: &[Token], at: usize) -> Result<InstancePattern, Fault> {
     let empty = (at, "the instance is empty");
     if tokens.is_empty() {

@@ -426,7 +426,8 @@ impl<'a> ObjectWriter<'a> {
         Ok(self.block.object(template)?)
     }
 
-    /// The present position in the block. [`since`](Self::since) takes it later.
+    /// The present position in the block, for [`since`](Self::since): the length in bytes and the
+    /// number of objects so far.
     #[must_use]
     pub fn mark(&self) -> (usize, u32) {
         self.block.mark()
@@ -450,8 +451,8 @@ impl<'a> ObjectWriter<'a> {
 
     /// Hands a guarded buffer of `size` bytes to foreign code that cannot be trusted, such as a
     /// collect function in C. `fill` passes the buffer on and returns what the foreign code claims
-    /// to have written. The claim and the data are tested at the broker's level; data that fails is
-    /// discarded.
+    /// to have written. The claim and the data are tested at the test level of this writer; data
+    /// that fails is discarded.
     ///
     /// # Errors
     /// [`ProviderError::Failed`] with the fault as text if a test failed;
@@ -521,7 +522,7 @@ impl<'a> ObjectWriter<'a> {
     /// after the tests of [`guarded`](Self::guarded).
     ///
     /// # Errors
-    /// As [`take`](Self::take).
+    /// [`ProviderError::Failed`] with the fault as text if a test failed.
     pub fn take_foreign(
         &mut self,
         buffer: &GuardedBuffer,

@@ -59,8 +59,8 @@ struct AddedPath {
 }
 
 impl AddedPath {
-    /// The target of this path to which a reading belongs; `None` if it is a target of another
-    /// path.
+    /// The target of this path to which a reading belongs; `None` if the reading belongs to a
+    /// target of another path.
     fn target(&self, reading: &Reading) -> Option<&Target> {
         let indexes = [reading.object, reading.counter];
         let is_it = |target: &&Target| target.slot == reading.source && target.indexes() == indexes;
@@ -78,8 +78,8 @@ struct Target {
     slot: usize,
     object: TitleIndex,
     counter: CatalogueCounter,
-    /// The names of the object and the counter when the path was resolved; `None` for one that had
-    /// no name.
+    /// The names of the object and the counter when the path was resolved; `None` in place of a
+    /// name that did not exist.
     names: [Option<Arc<str>>; 2],
     /// Whether the indexes now belong to another object or counter than the path means.
     lost: bool,
@@ -156,8 +156,8 @@ pub struct Query {
 
 impl Query {
     /// A query over one source. Names are shown in the language that the source prefers
-    /// ([`Catalogue::preferred_language`]): on Windows the user's own, else English. Names are
-    /// recognised in every language that the source has, whichever is shown.
+    /// ([`Catalogue::preferred_language`]), such as the user's own on Windows. Names are recognised
+    /// in every language that the source has, whichever is shown.
     ///
     /// # Errors
     /// The source's error if it does not return its catalogue or titles.
@@ -165,7 +165,8 @@ impl Query {
         Self::of(SourceSet::new(source), None)
     }
 
-    /// A query over several sources. Names are shown in `language` if a source has it.
+    /// A query over several sources. The names of each source are shown in `language`, or in
+    /// English if the source does not have that language.
     ///
     /// # Errors
     /// The default source's error if it does not return its catalogue or titles.
@@ -407,10 +408,12 @@ impl Query {
         state.current().map(sample::ObjectSample::system_time)
     }
 
-    /// The path of one reading, in the shown language, without wildcards. A reading without an
-    /// instance gets the label of the first instance that the path meant or, before an instance was
-    /// found, the instance part of the added path. If the title indexes belong to other objects
-    /// now, the path is the one that was added, unless its object or counter has wildcards.
+    /// The path of one reading, in the shown language, without wildcards. It names the machine only
+    /// if the added path does. A reading without an instance gets the label of the first instance
+    /// that the path meant or, before an instance was found, the instance part of the added path.
+    /// If the added path names a process by its ID, so does this one. If the title indexes belong
+    /// to other objects now, the path is the one that was added, unless its object or counter has
+    /// wildcards.
     #[must_use]
     pub fn path_of(&self, reading: &Reading) -> CounterPath {
         let named = self.items.iter().find(|item| item.id == reading.path);
@@ -531,7 +534,8 @@ impl QuerySource {
     }
 }
 
-/// Finds the counters that a path means, among the objects of a directory.
+/// Finds the counters that a path means, among the objects of a directory. An error only if none
+/// are found.
 fn resolve(directory: &Directory, path: &CounterPath) -> Result<ResolvedCounters, QueryError> {
     let titles = &directory.titles;
     let objects = objects_named(directory, &path.object)?;
@@ -568,7 +572,8 @@ fn resolve(directory: &Directory, path: &CounterPath) -> Result<ResolvedCounters
     }
 }
 
-/// The objects of a directory with names that match a pattern; an error if there are none.
+/// The objects of a directory with names that match a pattern, for a pattern without a wildcard in
+/// the order of their title indexes. An error if there are none.
 fn objects_named<'a>(
     directory: &'a Directory,
     pattern: &NamePattern,

@@ -176,7 +176,7 @@ impl<S: Source + ?Sized> Source for Box<S> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Catalogue {
-    /// A number that changes whenever a field below or a title changes.
+    /// A number that changes whenever another field of the catalogue, or a title, changes.
     pub generation: u64,
     /// The machine that the objects belong to.
     pub machine: String,
@@ -232,7 +232,7 @@ pub struct CatalogueCounter {
     pub help: TitleIndex,
     /// The counter type.
     pub counter_type: CounterType,
-    /// Power of ten by which a chart should scale the value.
+    /// Exponent of the power of ten by which a chart should multiply the value.
     pub scale: i32,
     /// The level of detail.
     pub detail: DetailLevel,
@@ -262,7 +262,8 @@ impl Catalogue {
 
     /// The language in which to show names by default. For a live source it is the first language
     /// (on Windows the user's own). For a recording, which may have been made in any country, it is
-    /// English, or the first language if English is missing.
+    /// English, or the first language if English is missing. For a catalogue without languages it
+    /// is English.
     #[must_use]
     pub fn preferred_language(&self, is_live: bool) -> LanguageId {
         let has_english = self.languages.contains(&LanguageId::ENGLISH);
@@ -270,8 +271,8 @@ impl Catalogue {
         first.copied().unwrap_or(LanguageId::ENGLISH)
     }
 
-    /// A catalogue of the objects of a snapshot, all of them `Global`, with generation 0 and
-    /// English as the only language.
+    /// A catalogue of the objects of a snapshot, the first of each name, all of them `Global`, with
+    /// generation 0 and English as the only language.
     #[must_use]
     pub fn of_snapshot(snapshot: &Snapshot) -> Self {
         let mut catalogue = Self {

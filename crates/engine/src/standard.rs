@@ -131,7 +131,7 @@ pub struct Counter {
     pub name: &'static str,
     /// The counter type.
     pub kind: CounterType,
-    /// Power of ten by which a chart should scale the value.
+    /// Exponent of the power of ten by which a chart should multiply the value.
     pub scale: i32,
     /// The level of detail.
     pub detail: DetailLevel,
@@ -201,7 +201,7 @@ impl Counter {
         self
     }
 
-    /// The same counter with a scale for charts, as a power of ten.
+    /// The same counter with a scale for charts: the exponent of a power of ten.
     #[must_use]
     pub const fn scale(mut self, scale: i32) -> Self {
         self.scale = scale;
@@ -316,7 +316,7 @@ pub const fn absent(
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ObjectDoc {
-    /// Title index.
+    /// Title index of the object's name.
     pub index: TitleIndex,
     /// English name.
     pub name: &'static str,
@@ -369,7 +369,7 @@ pub enum Availability {
         /// How the counter differs from Windows' counter; empty if it does not.
         difference: &'static str,
     },
-    /// The counter is not filled: nothing on this system has its meaning.
+    /// The counter is not filled.
     Absent {
         /// The reason why the counter is not filled.
         reason: &'static str,

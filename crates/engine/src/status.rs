@@ -5,8 +5,9 @@ use perfhive_format::TitleIndex;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// The state and the statistics of a provider. They count collections of this broker or, for a
-/// provider that keeps an [account](crate::Provider::account), of all programs of the user.
+/// The state and the statistics of a provider. The statistics count the collections of this broker
+/// or, for a provider that keeps an [account](crate::Provider::account), of all programs of the
+/// user.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ProviderStatus {
@@ -15,7 +16,8 @@ pub struct ProviderStatus {
     /// The provider's state.
     pub state: ProviderState,
     /// Whether the provider's collections are counted and timed. If the system itself calls the
-    /// providers, as Windows does, they are not: the numbers below are then 0 and mean nothing.
+    /// providers, as Windows does, they are not: all counts and durations are then 0 and mean
+    /// nothing.
     pub is_counted: bool,
     /// The number of collections in which the provider took part, without those in which it was
     /// [not ready](crate::FaultKind::NotYet).

@@ -44,6 +44,8 @@ fn nearest_of<'a>(wanted: &str, names: &[&'a str], most: usize) -> Vec<&'a str> 
     ranked.into_iter().take(most).map(|(_, name)| name).collect()
 }
 
+/// The rank of a name as a suggestion, the best being the smallest; `None` if the name is not near.
+/// `text` and `wanted` are both the mistyped name in lower case.
 fn rank(text: &str, wanted: &[char], name: &str) -> Option<usize> {
     let folded = fold(name);
     let name: Vec<char> = folded.chars().collect();

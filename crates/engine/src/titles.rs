@@ -13,7 +13,7 @@ pub struct TitleDatabase {
     language: LanguageId,
     names: HashMap<TitleIndex, Box<str>>,
     help: HashMap<TitleIndex, Box<str>>,
-    /// For each name in folded form, its title indexes in ascending order. The map is made at the
+    /// For each name, in lower case, its title indexes in ascending order. The map is made at the
     /// first use, since most readers only look up names by index.
     by_name: OnceLock<HashMap<String, Vec<TitleIndex>>>,
     /// The error of a list of names that could not be read; `None` if there is no such list.
@@ -76,7 +76,8 @@ impl TitleDatabase {
         self.assumed
     }
 
-    /// The same titles, with the titles of `other` added for indexes that have none here.
+    /// The same titles, with the titles of `other` added for indexes that have none here, or an
+    /// empty one.
     #[must_use]
     pub fn completed_by(&self, other: &Self) -> Self {
         let fill = |mine: &HashMap<TitleIndex, Box<str>>, theirs: &HashMap<_, Box<str>>| {
@@ -121,7 +122,7 @@ impl TitleDatabase {
         self.language
     }
 
-    /// The number of names.
+    /// The number of names, empty ones included.
     #[must_use]
     pub fn len(&self) -> usize {
         self.names.len()
@@ -160,7 +161,8 @@ impl TitleDatabase {
         map.get(&fold(name)).map_or(&[], Vec::as_slice)
     }
 
-    /// Every title index that has a name, with the name, in ascending order of the indexes.
+    /// Every title index that has a name, with the name, which may be empty, in ascending order of
+    /// the indexes.
     #[must_use]
     pub fn all(&self) -> Vec<(TitleIndex, &str)> {
         let mut all: Vec<_> = self.names.iter().map(|(index, name)| (*index, &**name)).collect();
@@ -168,7 +170,8 @@ impl TitleDatabase {
         all
     }
 
-    /// Every help index that has a text, with the text, in ascending order of the indexes.
+    /// Every help index that has a text, with the text, which may be empty, in ascending order of
+    /// the indexes.
     #[must_use]
     pub fn all_help(&self) -> Vec<(TitleIndex, &str)> {
         let mut all: Vec<_> = self.help.iter().map(|(index, text)| (*index, &**text)).collect();
@@ -201,9 +204,10 @@ impl TitleSet {
         Self { databases, lacks: None }
     }
 
-    /// Loads several languages, the shown one first. A language that the source does not have is
-    /// left out. So is a language with a list that cannot be read; [`lacks`](Self::lacks) returns the
-    /// error. If English is missing, its names are [assumed](TitleDatabase::is_assumed).
+    /// A set with the titles of `languages`, the shown one first. A language that the source does
+    /// not have is left out. So is a language with a list that cannot be read;
+    /// [`lacks`](Self::lacks) returns the error. If the source does not have English although it is
+    /// among `languages`, the English names are [assumed](TitleDatabase::is_assumed).
     ///
     /// # Errors
     /// The error of a language that is late; the error of a language that cannot be read, if no
@@ -314,7 +318,8 @@ impl TitleSet {
         self.databases.iter().find_map(|database| database.help(index))
     }
 
-    /// The title indexes that have this name in any of the languages, without duplicates.
+    /// The title indexes that have this name in any of the languages, without regard to case and
+    /// without duplicates.
     #[must_use]
     pub fn indexes(&self, name: &str) -> Vec<TitleIndex> {
         let mut found = Vec::new();
@@ -334,9 +339,9 @@ impl TitleSet {
         self.indexes(text).into_iter().chain(number).collect()
     }
 
-    /// The title indexes of the names that resemble an unknown name most, the nearest first. An
-    /// index may be that of a counter, or of an object that does not exist; only the source knows
-    /// that.
+    /// The title indexes of the names that resemble an unknown name most, at most 64, the nearest
+    /// first. An index may be that of a counter, or of an object that does not exist; only the
+    /// source knows that.
     #[must_use]
     pub fn near(&self, name: &str) -> Vec<TitleIndex> {
         let all: Vec<_> = self.databases.iter().flat_map(|database| database.all()).collect();

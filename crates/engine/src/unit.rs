@@ -7,8 +7,9 @@ use perfhive_format::CounterType;
 ///
 /// A counter type does not say that a value is a number of bytes. The English name does: by a word
 /// such as Bytes, KBytes or Megabytes, or because the counter, such as Working Set, or its object,
-/// such as Image, is known for amounts of memory. A name that begins with a percent sign is a
-/// percentage, unless the type says that the value is in seconds.
+/// such as Image, is known for amounts of bytes. A counter with a name that begins with a percent
+/// sign, or that is known for shares, such as CPU Limit, is a percentage, unless the type says that
+/// the value is in seconds.
 ///
 /// ```
 /// use perfhive_engine::unit_of;

@@ -49,6 +49,7 @@ pub struct Worker {
     catalogue: Option<Arc<Catalogue>>,
 }
 
+/// A request to the worker's thread.
 enum Job {
     Collect(Ask, Snapshot),
     Catalogue(Ask),
@@ -58,6 +59,7 @@ enum Job {
     Span,
 }
 
+/// The reply of the worker's thread to a [`Job`].
 #[allow(clippy::large_enum_variant, reason = "the large variant is the frequent one")]
 enum WorkerReply {
     Collected(Ask, Snapshot, Result<(), SourceError>),
@@ -68,6 +70,7 @@ enum WorkerReply {
     Span(Result<Span, SourceError>),
 }
 
+/// The desk between a worker and its thread. Each job and each reply has the number of the request.
 type WorkDesk = Desk<(u64, Job), (u64, WorkerReply)>;
 
 /// Ends the answering side of the desk when it is dropped, also by a panic.
@@ -86,8 +89,8 @@ impl Drop for Worker {
 }
 
 impl Worker {
-    /// Starts the thread. `patience` is the longest wait for a request without a deadline; `None`
-    /// means no limit.
+    /// A worker with `source` on a thread of its own, which is started. `patience` is the longest
+    /// wait for a request without a deadline; `None` means no limit.
     ///
     /// # Errors
     /// If no thread can be started.
@@ -210,7 +213,8 @@ impl Worker {
         }
     }
 
-    /// Sends a job to the thread and waits for its reply until a deadline.
+    /// Sends a job to the thread and waits for its reply until a deadline. An error, without
+    /// sending the job, while the thread is still at work on an earlier one.
     fn send(&mut self, job: Job, deadline: Option<Instant>) -> Result<WorkerReply, SourceError> {
         let deadline = self.limit(deadline);
         self.catch_up()?;
@@ -302,9 +306,9 @@ impl Source for Worker {
         }
     }
 
-    /// Also waits for an earlier request, up to the deadline and the worker's patience, since the
-    /// caller wants to know which providers are late. Without a patience, an earlier request is not
-    /// waited for.
+    /// Also waits for an earlier request, until the deadline or the end of the worker's patience,
+    /// whichever comes first, since the caller wants to know which providers are late. Without a
+    /// patience, an earlier request is not waited for.
     fn providers(&mut self, ask: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
         let now = Instant::now();
         let until = self.patience.map(|patience| now.checked_add(patience));

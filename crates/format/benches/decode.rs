@@ -1,10 +1,10 @@
-//! How fast blocks are decoded, cooked and written, against `memcpy` of the
-//! same bytes and against an owned tree.
+//! Measures how fast blocks are decoded, cooked and written, compared with `memcpy` of the same
+//! bytes and with an owned tree.
 //!
-//! `cargo bench -p perfhive-format --bench decode [-- [--quick] [TEXT]]` prints
-//! one Markdown table, of all approaches or of those with TEXT in their name. Every round runs every approach once, so that what else the
-//! machine does meets all of them; the figures are medians over the rounds,
-//! the ratios medians of the rounds' ratios.
+//! `cargo bench -p perfhive-format --bench decode [-- [--quick] [TEXT]]` prints one Markdown table:
+//! `memcpy`, and all approaches or those with TEXT in their name. Each round measures every
+//! approach once, so that other load on the machine meets all of them. The times are medians over
+//! the rounds; the ratios to `memcpy` are medians of the rounds' ratios.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use perfhive_format::{
@@ -21,8 +21,9 @@ use std::time::{Duration, Instant};
 static ALLOCATOR: alloc::Counting = alloc::Counting;
 
 const PROCESS: TitleIndex = TitleIndex(230);
-/// The number of instances of the largest block: with 28 counters each they have 154,728 values.
+/// The number of instances of the large block: with 28 counters each they have 154,728 values.
 const INSTANCES: usize = 5526;
+/// The number of instances of the small block and of a block that is written.
 const PROCESSES: usize = 300;
 /// The number of pairs of samples that are cooked.
 const COOKED: usize = 1000;
@@ -80,7 +81,8 @@ fn clocks(moment: i64) -> Clocks {
     }
 }
 
-/// A block of processes at a moment; at later moments the values are larger.
+/// A block of processes `moment` seconds after the beginning. At later moments, the values are the
+/// same or larger.
 fn block(instances: usize, moment: u64) -> Vec<u8> {
     let mut random = Random::new(1);
     let mut writer = BlockWriter::new();
@@ -102,14 +104,14 @@ fn block(instances: usize, moment: u64) -> Vec<u8> {
     writer.finish().to_vec()
 }
 
-/// The limit of a measured time.
+/// The longest time that an approach may take.
 #[derive(Clone, Copy)]
 enum Goal {
     /// No limit: the approach is there for comparison.
     None,
-    /// The measured time as a multiple of the time of `memcpy`.
+    /// A multiple of the time of `memcpy`, included.
     Ratio(f64),
-    /// Nanoseconds for each value or instance.
+    /// Nanoseconds for each value or instance, included.
     PerItem(f64),
 }
 
@@ -119,11 +121,13 @@ struct Approach<'a> {
     /// How many values or instances one run handles.
     items: usize,
     goal: Goal,
+    /// One run. Its result only keeps the compiler from leaving work out.
     run: Box<dyn FnMut() -> u64 + 'a>,
     /// How many runs in a row one measurement takes the mean of.
     repeat: u32,
-    /// The duration of a run in nanoseconds, for each round.
+    /// The mean duration of a run in nanoseconds, for each round.
     times: Vec<f64>,
+    /// How many allocations one run makes.
     allocations: u64,
 }
 
@@ -145,8 +149,8 @@ impl<'a> Table<'a> {
         });
     }
 
-    /// Measures everything in `rounds` rounds, each measurement about as long
-    /// as `slot`.
+    /// Measures every approach once in each of `rounds` rounds. A measurement repeats the run until
+    /// it lasts about as long as `slot`, at most 10,000 times.
     fn measure(&mut self, rounds: usize, slot: Duration) {
         for approach in &mut self.approaches {
             for _ in 0..3 {
@@ -170,7 +174,8 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Prints the table; the first approach is what the others are compared to.
+    /// Prints the table. The ratios are those to the time of the first approach, for approaches
+    /// with as many items.
     fn print(&self) {
         println!("| what | x memcpy | ns each | allocations | goal |");
         println!("|---|---:|---:|---:|---|");
@@ -342,6 +347,7 @@ fn object(bytes: &[u8]) -> PerfObject<'_> {
     DataBlock::parse(bytes).unwrap().object(PROCESS).unwrap()
 }
 
+/// The sum of all values, read through prepared columns.
 fn walk(object: PerfObject<'_>, columns: &[Column]) -> u64 {
     let mut sum = 0u64;
     for instance in object.instances() {
@@ -353,6 +359,7 @@ fn walk(object: PerfObject<'_>, columns: &[Column]) -> u64 {
     sum
 }
 
+/// The sum of all values, each found by its counter's definition.
 fn by_definitions(object: PerfObject<'_>) -> u64 {
     let mut sum = 0u64;
     for instance in object.instances() {
@@ -364,6 +371,7 @@ fn by_definitions(object: PerfObject<'_>) -> u64 {
     sum
 }
 
+/// Copies all values to `out`, instance by instance.
 fn extract_rows(object: PerfObject<'_>, columns: &[Column], out: &mut [u64]) {
     for (row, instance) in out.chunks_exact_mut(columns.len()).zip(object.instances()) {
         let block = instance.counter_block();
@@ -373,6 +381,7 @@ fn extract_rows(object: PerfObject<'_>, columns: &[Column], out: &mut [u64]) {
     }
 }
 
+/// Copies all values to `out`, counter by counter.
 fn extract_columns(object: PerfObject<'_>, columns: &[Column], out: &mut [u64]) {
     let instances = out.len() / columns.len();
     for (place, instance) in object.instances().enumerate() {
@@ -383,7 +392,8 @@ fn extract_columns(object: PerfObject<'_>, columns: &[Column], out: &mut [u64]) 
     }
 }
 
-/// Cooks every value of two samples of one object, as a query does.
+/// Cooks every value of two samples of one object, instances paired by their place. Returns a
+/// checksum of the results.
 fn cook_all(plans: &[CounterPlan], [before, after]: [PerfObject<'_>; 2]) -> u64 {
     let mut check = 0;
     for (old, new) in before.instances().zip(after.instances()) {
@@ -399,7 +409,7 @@ fn cook_all(plans: &[CounterPlan], [before, after]: [PerfObject<'_>; 2]) -> u64 
     check
 }
 
-/// Pairs of samples with bases, all of which cook.
+/// `length` pairs of samples, one second apart, with values and bases that grow.
 fn samples(length: usize) -> Vec<[RawSample; 2]> {
     let mut random = Random::new(2);
     let mut number = |from: u64| from + random.below(1 << 24);
@@ -410,7 +420,7 @@ fn samples(length: usize) -> Vec<[RawSample; 2]> {
     (0..length).map(|_| [sample(0), sample(1)]).collect()
 }
 
-/// A block decoded in the obvious way: into an owned tree.
+/// A decoded block that owns its names and values.
 struct Tree {
     objects: Vec<TreeObject>,
 }

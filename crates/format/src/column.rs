@@ -76,8 +76,8 @@ impl Column {
 pub enum BaseColumn {
     /// No base is needed: the type has no base in its formula, or is itself a base.
     NotNeeded,
-    /// The type needs a base, but none was found: neither the next definition nor the counter's own
-    /// data holds it.
+    /// The type needs a base, but none was found: neither in the next definition nor, for a multi
+    /// timer, behind the counter's value.
     Missing,
     /// The column of the base: the data of the next definition, or the 32-bit number of items that
     /// follows the value of a multi timer.
@@ -94,8 +94,9 @@ pub struct CounterPlan {
     pub name: TitleIndex,
     /// The counter type.
     pub counter_type: CounterType,
-    /// The position of the data. `None` if the data is not a number of 4 or 8 bytes, or begins in
-    /// the length field of the counter block.
+    /// The position of the number: the data if it has 4 or 8 bytes, or the first 8 of a multi
+    /// timer's 12. `None` for data of another size, or that begins in the length field of the
+    /// counter block.
     pub value: Option<Column>,
     /// `CounterSize` as the definition states it.
     pub size: u32,
@@ -106,8 +107,8 @@ pub struct CounterPlan {
     /// The formula that makes the value. For a counter without a formula, an error that says why:
     /// the counter is a base, a text or a label, or its type is unknown.
     pub formula: Result<Formula, CookError>,
-    /// The column with the bits for values that an instance lacks, and this counter's bit. `None`
-    /// if the object has no such column, or the column no bit for this counter.
+    /// The column with the bits for values that an instance lacks, and a mask with the bit of this
+    /// counter. `None` if the object has no such column, or the counter's index is 64 or more.
     absent: Option<(Column, u64)>,
 }
 
@@ -195,8 +196,9 @@ impl CounterPlan {
     ///
     /// # Errors
     /// [`ValueError::Absent`] if the instance says that it has no value of this counter,
-    /// [`ValueError::OutsideBlock`] if the block ends before the counter does,
-    /// [`ValueError::NotANumber`] if the data is neither 4 nor 8 bytes wide.
+    /// [`ValueError::OutsideBlock`] if the data does not lie within the block, behind its length
+    /// field, [`ValueError::NotANumber`] if the data is neither 4 nor 8 bytes wide, nor the 12 of a
+    /// multi timer.
     #[inline]
     pub fn value(&self, block: CounterBlock<'_>) -> Result<u64, ValueError> {
         if self.is_absent(block) {
@@ -211,9 +213,9 @@ impl CounterPlan {
         }
     }
 
-    /// The sample of this counter in one counter block of `object`, ready to be cooked. If the
-    /// definitions have no base for the counter, the sample has none, and cooking it gives
-    /// [`CookError::NoBase`].
+    /// The sample of this counter in one counter block of `object`, ready to be cooked. It has a
+    /// base only if the counter needs one. If the base that is needed was not found, cooking the
+    /// sample gives [`CookError::NoBase`].
     ///
     /// # Errors
     /// As [`value`](Self::value), and [`ValueError::OutsideBlock`] if the block ends before the
@@ -247,7 +249,7 @@ impl CounterPlan {
     }
 }
 
-/// The data of the counter of type [`CounterType::ABSENT_VALUES`], by which the instances of an
+/// The column of the counter of type [`CounterType::ABSENT_VALUES`], by which the instances of an
 /// object say which counters have no value. `None` if the object has no such counter, or one with
 /// data that is no number.
 fn absent_values(object: PerfObject<'_>) -> Option<Column> {

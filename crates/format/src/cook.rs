@@ -27,8 +27,8 @@
 //!   gives no value rather than 0 or infinity, and so does a base of 0.
 //! * **A step backwards** gives no value, unless [`CookOptions::same_instance`] says that both
 //!   samples are of the same instance: then a 32- or 64-bit wrap is undone, provided that the step
-//!   forward it implies is less than half the counter's range. A larger step is taken for a reset
-//!   and gives no value.
+//!   forward it implies is less than half the counter's range. Otherwise the step is taken for a
+//!   reset and gives no value.
 
 mod formula;
 
@@ -64,7 +64,7 @@ pub struct RawSample {
     pub value_size: u8,
     /// The raw data of the counter's base; `None` if the counter has no base.
     pub base: Option<u64>,
-    /// Width of the base in bytes.
+    /// Width of the base in bytes, 4 or 8; without a meaning if there is no base.
     pub base_size: u8,
     /// The clocks of the block and object that the sample came in.
     pub clocks: Clocks,
@@ -103,7 +103,7 @@ pub enum CookedValue {
 }
 
 impl CookedValue {
-    /// The value as a double; whole numbers above 2^53 are rounded.
+    /// The value as a double. A whole number above 2^53 becomes the nearest double.
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "documented")]
     pub fn as_f64(self) -> f64 {

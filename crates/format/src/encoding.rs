@@ -11,6 +11,7 @@ use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileEncoding(Known);
 
+/// An encoding that the web uses, with a decoder of `encoding_rs`, or a code page of consoles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
     OfWeb(&'static Encoding),
@@ -68,7 +69,7 @@ impl From<&'static Encoding> for FileEncoding {
 }
 
 impl FileEncoding {
-    /// The name or number of the encoding.
+    /// The name of the encoding; for a code page of consoles, its number.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self.0 {
@@ -124,7 +125,7 @@ impl fmt::Display for UnknownEncoding {
 impl core::error::Error for UnknownEncoding {}
 
 /// Parses a name (`windows-1251`, `shift_jis`, `utf-8`) or the number of a code page
-/// (`1251`, `cp932`).
+/// (`1251`, `cp932`), without regard to case.
 impl FromStr for FileEncoding {
     type Err = UnknownEncoding;
 

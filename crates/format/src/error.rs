@@ -33,7 +33,8 @@ pub enum ParseErrorKind {
     UnsupportedVersion,
     /// A length field is smaller than the structure that it measures.
     TooShort,
-    /// A length field is greater than the bytes that are left in the surrounding structure.
+    /// A length field, or the number of counters, takes more bytes than are left in the surrounding
+    /// structure.
     TooLong,
     /// `NumInstances` is a negative number other than those that `winperf.h` names.
     BadInstanceCount,
@@ -153,10 +154,10 @@ pub enum WriteError {
     MixedLayouts,
     /// An object without instances was finished without its values.
     NoValues,
-    /// The name cannot be written in the object's code page, or contains a NUL, which readers take
-    /// for its end.
+    /// The name cannot be written in the object's code page, ends in half a UTF-16 unit, or holds a
+    /// NUL, which readers take for its end.
     BadName,
-    /// A length does not fit the 32-bit fields of the format.
+    /// A length or a number of instances does not fit its 32-bit field.
     TooLong,
     /// The number of counters times the number of instances exceeds the number of the object's
     /// bytes, since nearly all values were left out. A reader refuses such an object.

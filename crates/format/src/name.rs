@@ -17,8 +17,8 @@ pub struct InstanceName<'a> {
 }
 
 impl<'a> InstanceName<'a> {
-    /// The name with these raw bytes, with or without its terminator. `code_page` 0 means
-    /// UTF-16, little endian.
+    /// The name at the start of these raw bytes: it ends at the first NUL, or with the bytes if
+    /// they hold none. `code_page` 0 means UTF-16, little endian.
     #[must_use]
     pub fn new(bytes: &'a [u8], code_page: u32) -> Self {
         // The name ends at its first NUL; what follows (Samba sends stale

@@ -3,7 +3,7 @@
 //! Windows keeps them as `REG_MULTI_SZ`, in which indexes and texts alternate
 //! (`2\0System\04\0Memory\0...`), under `Counter LLL` and `Help LLL` (or `Explain LLL`). Real lists
 //! have gaps, empty texts, doubles and stray ends. Reading keeps every pair that can be recognised,
-//! and reports the strings that it skipped.
+//! and reports the strings that it skipped, except empty ones.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -96,7 +96,8 @@ impl fmt::Display for UnknownLanguage {
 impl core::error::Error for UnknownLanguage {}
 
 /// Parses three or four hexadecimal digits (`007`, `0407`: the primary language counts), an ISO
-/// code with or without a region (`de`, `de-DE`, `de_DE.UTF-8`) or an English name.
+/// code with or without a region (`de`, `de-DE`, `de_DE.UTF-8`) or an English name, without regard
+/// to case.
 impl FromStr for LanguageId {
     type Err = UnknownLanguage;
 
@@ -131,10 +132,10 @@ pub struct Title {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TitleFault {
-    /// The index, from 0, of the string that is wrong. For a fault at the end of the list, the
-    /// number of its strings.
+    /// The index, from 0, of the string that is wrong, or of the first such string for
+    /// [`TitleFaultKind::More`]. For a fault at the end of the list, the number of its strings.
     pub string: usize,
-    /// The kind of fault of that string.
+    /// The kind of the fault.
     pub kind: TitleFaultKind,
 }
 
@@ -180,7 +181,7 @@ impl fmt::Display for TitleFault {
     }
 }
 
-/// A title list as it was read: the pairs in their order, and the strings that were skipped.
+/// A title list as it was read: the pairs in their order, and the faults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TitleList {
@@ -216,7 +217,8 @@ impl TitleList {
     }
 
     /// Reads a list from `REG_MULTI_SZ` bytes, UTF-16 little endian. Reading never fails: strings
-    /// that are no pairs are in [`faults`](Self::faults). Lone surrogates become U+FFFD.
+    /// that are no pairs are in [`faults`](Self::faults), except empty ones. Lone surrogates become
+    /// U+FFFD.
     #[must_use]
     pub fn from_multi_sz(bytes: &[u8]) -> Self {
         let units: Vec<u16> =
@@ -250,8 +252,8 @@ impl TitleList {
         list
     }
 
-    /// Makes pairs of index and text from the strings and adds them to the list. Returns the number
-    /// of strings.
+    /// Makes pairs of index and text from the strings and adds them to the list, with a fault for
+    /// each string that is skipped and not empty. Returns the number of all strings.
     fn pair(&mut self, strings: impl Iterator<Item = String>) -> usize {
         let mut pending = None;
         let mut count = 0;

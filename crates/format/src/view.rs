@@ -43,9 +43,9 @@ impl<'a> DataBlock<'a> {
         Ok(block)
     }
 
-    /// Validates the header and returns an iterator over the objects that validates each on its
-    /// own, so that one damaged object does not hide the others. The walk ends at the first object
-    /// with a length that cannot be trusted.
+    /// Validates the header and returns it, with an iterator over the objects that validates each
+    /// on its own, so that one damaged object does not hide the others. The walk ends at the first
+    /// object with a length that cannot be trusted.
     ///
     /// # Errors
     /// [`ParseError`] only if the header is wrong.
@@ -109,7 +109,7 @@ impl<'a> DataBlock<'a> {
         PERF_DATA_BLOCK::read(self.bytes).unwrap_or_default()
     }
 
-    /// Number of objects in the block.
+    /// The number of objects in the block, as its header states.
     #[must_use]
     pub fn object_count(self) -> u32 {
         u32_at(self.bytes, 28)
@@ -202,25 +202,25 @@ impl<'a> BlockHeader<'a> {
         self.block.header()
     }
 
-    /// See [`DataBlock::system_name`].
+    /// The name of the machine; see [`DataBlock::system_name`].
     #[must_use]
     pub fn system_name(self) -> InstanceName<'a> {
         self.block.system_name()
     }
 
-    /// See [`DataBlock::clocks`].
+    /// The clocks in the header; see [`DataBlock::clocks`].
     #[must_use]
     pub fn clocks(self) -> Clocks {
         self.block.clocks()
     }
 
-    /// See [`DataBlock::system_time`].
+    /// The calendar time in the header, UTC; see [`DataBlock::system_time`].
     #[must_use]
     pub fn system_time(self) -> CalendarTime {
         self.block.system_time()
     }
 
-    /// See [`DataBlock::object_count`].
+    /// The number of objects that the header states. A damaged block may hold fewer.
     #[must_use]
     pub fn object_count(self) -> u32 {
         self.block.object_count()

@@ -209,7 +209,8 @@ impl BlockWriter {
         self.buffer.is_empty()
     }
 
-    /// The number of objects that were finished so far.
+    /// The number of objects in the block so far: those finished, and those of
+    /// [`raw_objects`](Self::raw_objects).
     #[must_use]
     pub fn object_count(&self) -> u32 {
         self.objects
@@ -250,6 +251,7 @@ impl BlockWriter {
         self.buffer
     }
 
+    /// Checks that `more` bytes fit within the limit. Nothing is allocated.
     fn make_room(&self, more: usize) -> Result<(), WriteError> {
         let limit = self.limit.min(u32::MAX as usize);
         match self.buffer.len().checked_add(more) {
@@ -259,6 +261,7 @@ impl BlockWriter {
     }
 }
 
+/// The stage of an object that is being written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     /// Only the definitions are written so far.
@@ -323,7 +326,8 @@ impl ObjectWriting<'_, '_> {
     /// data.
     ///
     /// # Errors
-    /// As [`instance`](Self::instance).
+    /// As [`instance`](Self::instance), except for the number of values, and
+    /// [`WriteError::TooLong`] if the length of the counter block does not fit in 32 bits.
     pub fn instance_bytes(
         &mut self,
         head: &InstanceHead<'_>,
@@ -395,7 +399,8 @@ impl ObjectWriting<'_, '_> {
     /// length field.
     ///
     /// # Errors
-    /// As [`values`](Self::values), except for the number of values.
+    /// As [`values`](Self::values), except for the number of values, and [`WriteError::TooLong`] if
+    /// the length of the counter block does not fit in 32 bits.
     pub fn values_bytes(mut self, data: &[u8]) -> Result<Self, WriteError> {
         self.become_single()?;
         self.put_raw_block(data)?;
@@ -458,6 +463,7 @@ impl ObjectWriting<'_, '_> {
         Ok(())
     }
 
+    /// Appends the definition of an instance and returns the position at which it begins.
     fn begin_instance(&mut self, head: &InstanceHead<'_>) -> Result<usize, WriteError> {
         if !self.template.has_instances || !matches!(self.state, State::Open | State::Instances) {
             return Err(WriteError::MixedLayouts);
@@ -497,6 +503,8 @@ impl ObjectWriting<'_, '_> {
         Ok(mark)
     }
 
+    /// Counts the instance that begins at `mark`, or removes it if `done` is an error, which is
+    /// returned.
     fn end_instance(
         &mut self,
         mark: usize,
@@ -515,6 +523,7 @@ impl ObjectWriting<'_, '_> {
         }
     }
 
+    /// Appends a counter block with values for the first `values.len()` counters of the template.
     fn put_block(&mut self, values: &[u64]) -> Result<(), WriteError> {
         let template = self.template;
         let (slots, length) = template.prefix(values.len())?;
@@ -536,6 +545,7 @@ impl ObjectWriting<'_, '_> {
         Ok(())
     }
 
+    /// Appends a counter block with `data` behind its length field.
     fn put_raw_block(&mut self, data: &[u8]) -> Result<(), WriteError> {
         let end = data.len().saturating_add(PERF_COUNTER_BLOCK::SIZE);
         self.writer.make_room(end)?;

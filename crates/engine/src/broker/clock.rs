@@ -6,7 +6,7 @@ use std::time::{Instant, SystemTime};
 /// A clock that gives the times of a broker's blocks.
 pub trait BlockClock: Send {
     /// The clocks of a block that is made now, and the calendar time, UTC. The object's clock among
-    /// them is not used: its provider sets it.
+    /// them is not used: the provider of an object sets it.
     fn read(&mut self) -> (Clocks, CalendarTime);
 }
 

@@ -16,6 +16,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// One provider of a broker, with its session and its account.
 pub(super) struct Entry {
     pub(super) provider: Arc<dyn Provider>,
     /// The index of the roster that the provider came from; `None` for a provider that stays as
@@ -142,7 +143,7 @@ impl Entry {
     }
 
     /// The fault of a provider that offers nothing, for an answer to `Global` or `Costly`. `None`
-    /// for other queries, and for a provider that is disabled.
+    /// for other queries, and for a provider that is disabled or offers objects.
     pub(super) fn refused(&self, query: &ObjectQuery) -> Option<Fault> {
         let everything = matches!(query, ObjectQuery::Global | ObjectQuery::Costly);
         let missed = everything && self.status.state != ProviderState::Disabled;
@@ -234,6 +235,8 @@ impl Entry {
         took.ok().flatten().unwrap_or_default()
     }
 
+    /// A session for the first step of a collection; `None` for a later step, and if no session can
+    /// be opened.
     fn begun(&mut self, step: Step) -> Option<Box<dyn Session>> {
         if step == Step::Begin { self.opened().ok() } else { None }
     }
@@ -303,7 +306,8 @@ impl Entry {
 }
 
 impl Entry {
-    /// Updates the provider's account after a collection. After a failure, adds its fault to
+    /// Updates the provider's account after a collection, and puts the provider into quarantine
+    /// after `quarantine_after` failures in a row (0 for never). After a failure, adds its fault to
     /// `faults` for each wanted object.
     pub(super) fn note(
         &mut self,

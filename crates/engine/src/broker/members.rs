@@ -19,8 +19,9 @@ pub(super) struct Members {
     /// The names of objects of another source, as [`spelling`] returns them. An object of a roster
     /// with a chosen index is not served under any of these names.
     reserved: HashSet<String>,
-    /// The names that objects of another source may have, in the same form and with the same effect
-    /// as `reserved`.
+    /// The names that objects of another source may have, as [`spelling`] returns them. As long as
+    /// that is not known, an object of a roster with a chosen index is not served under any of
+    /// these names.
     doubtful: HashSet<String>,
 }
 
@@ -109,7 +110,8 @@ impl Members {
     }
 
     /// Adds a provider that comes from the roster with the given index, or, for `None`, one that
-    /// stays. Its objects have no owner before [`claim`](Self::claim) is called.
+    /// stays as long as the broker. Its objects have no owner before [`claim`](Self::claim) is
+    /// called.
     pub(super) fn add(&mut self, provider: Arc<dyn Provider>, roster: Option<usize>) {
         let last = self.entries.iter().map(|entry| entry.registered.highest()).max();
         let registered = registry::register(&[Arc::clone(&provider)], last.unwrap_or(0));
@@ -122,7 +124,7 @@ impl Members {
 
     /// Gives each object to the provider that was registered with it first. A later provider with
     /// the same object does not serve it, as the account of that provider says, until the first
-    /// provider is gone.
+    /// provider is gone. A provider with the name of an earlier one serves no object.
     ///
     /// An object with an index that a roster chose is not registered anywhere. It is not served if
     /// one of its names, in any language, is a number, is reserved or doubtful, or is the name of

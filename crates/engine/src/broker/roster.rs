@@ -11,16 +11,16 @@ use std::sync::Arc;
 /// A provider that changed is listed as a new [`Arc`]; the broker then closes the session of the
 /// old provider.
 pub trait Roster: Send {
-    /// The providers, if they may have changed since the last call; `None` if they have not. It is
-    /// called before every answer, so a call without a change must be cheap and must not allocate.
-    /// An implementation should examine the system at most a few times a second.
+    /// The providers, if they may have changed since the last call; `None` if they have not. The
+    /// method is called before every answer, so a call without a change must be cheap and must not
+    /// allocate. An implementation should examine the system at most a few times a second.
     ///
     /// A roster that must first find out what its providers offer waits until the ask's deadline,
     /// and only for providers that may offer a wanted object.
     fn changed(&mut self, ask: &Ask) -> Option<Vec<Arc<dyn Provider>>>;
 
     /// The faults of registrations that make no provider, for example because they cannot be read.
-    /// They are part of every answer to `Global`.
+    /// These faults are part of every answer to `Global`.
     fn faults(&self) -> &[Fault] {
         &[]
     }

@@ -22,8 +22,9 @@ impl<S: Source> CacheBuilder<S> {
         Self { source, costly: None, limit: LIMIT, clock: None }
     }
 
-    /// Sets the limit to the age of kept data, for requests without a limit of their own. With
-    /// zero, consumers get no kept data; simultaneous requests still become one collection.
+    /// Sets the limit to the age of kept data, for requests and consumers without a limit of their
+    /// own. With zero, consumers get no kept data; simultaneous requests still become one
+    /// collection.
     #[must_use]
     pub fn max_age(mut self, limit: Duration) -> Self {
         self.limit = limit;

@@ -50,7 +50,7 @@ pub(super) struct Hub<S> {
     pub(super) costs_of: AtomicU64,
     pub(super) titles: Mutex<HashMap<LanguageId, (u64, Arc<TitleDatabase>)>>,
     /// The hub's generation and the costly source's own, at which both sources gave the indexes of
-    /// costly objects the same names.
+    /// costly objects the same names; `None` before the sources were first compared.
     agreed: Mutex<Option<(u64, u64)>>,
     replies: Mutex<Vec<Arc<Reply>>>,
 }
@@ -125,7 +125,9 @@ impl<S: Source> Hub<S> {
         usize::from(is_costly)
     }
 
-    /// Collects what is wanted and publishes it.
+    /// Collects what is wanted, publishes it, and returns the results of the collections. An error
+    /// if the source of the costly lane (1) cannot be compared with the main source, or the two do
+    /// not [agree](Self::agree).
     pub(super) fn run(
         &self,
         source: &mut S,
@@ -208,7 +210,7 @@ impl<S: Source> Hub<S> {
     }
 
     /// Notes the catalogue's generation. If it changed, an index may belong to another object, so
-    /// everything kept is dropped.
+    /// all kept data is dropped; the catalogue and titles stay.
     pub(super) fn notice(&self, generation: u64) {
         // No source counts up to UNKNOWN.
         let generation = generation.min(UNKNOWN - 1);
@@ -334,7 +336,7 @@ impl<S: Source> Hub<S> {
         }
     }
 
-    /// Forgets everything kept.
+    /// Empties all slots, and the replies that no consumer holds. Catalogue and titles stay.
     pub(super) fn forget(&self) {
         self.slots.clear();
         empty(&mut self.replies.lock().unwrap_or_else(PoisonError::into_inner));

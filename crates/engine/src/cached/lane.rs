@@ -47,10 +47,11 @@ pub(super) struct Lane<S, W, T> {
     changed: Condvar,
 }
 
+/// The state of a lane, under its lock.
 struct State<S, W, T> {
-    /// The source; `None` during a run.
+    /// The source; `None` during a run and during a use for something other than a collection.
     source: Option<S>,
-    /// The thread of the run in progress; `None` between runs.
+    /// The thread that has the source; `None` while the source is free.
     leader_thread: Option<ThreadId>,
     running: Option<Running<W>>,
     /// The union of the wishes of all requests that wait for the next run.
@@ -59,7 +60,8 @@ struct State<S, W, T> {
     next_waiting: usize,
     /// Which of the waiting requests may lead the next run; the leader's deadline limits the run.
     leader: Leader,
-    /// Callers that want the source for something other than a collection, in order of arrival.
+    /// The numbers of the callers that want the source for something other than a collection, in
+    /// order of arrival.
     alone: VecDeque<u64>,
     next_alone: u64,
     /// Which kind comes next if both a run and an exclusive caller wait: they take turns, so that
@@ -110,12 +112,15 @@ pub(super) fn ends(one: Option<Instant>, other: Option<Instant>) -> bool {
     one.is_some_and(|one| other.is_none_or(|other| one < other))
 }
 
+/// The kind of caller that gets the source next if both kinds wait: a run, or one that uses the
+/// source alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
     Run,
     Alone,
 }
 
+/// The run in progress, and the number of requests that wait for it.
 struct Running<W> {
     number: u64,
     wants: W,
@@ -124,6 +129,7 @@ struct Running<W> {
     waiting: usize,
 }
 
+/// The result of a run that ended, and the number of requests that have not picked it up yet.
 struct Pending<T> {
     run: u64,
     deadline: Option<Instant>,
@@ -361,6 +367,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
+    /// Sleeps until the state changes or the deadline passes. Returns whether the deadline passed.
     fn wait<'a>(
         &self,
         mut state: MutexGuard<'a, State<S, W, T>>,
@@ -372,6 +379,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         (state, timed_out)
     }
 
+    /// As [`wait`](Self::wait), without counting the thread among the sleeping ones.
     fn sleep<'a>(
         &self,
         state: MutexGuard<'a, State<S, W, T>>,
@@ -408,8 +416,8 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
 /// if threads wake very late.
 const OUTCOMES: usize = 8;
 
-/// The number of sets that are kept for reuse, so that the run in progress and the next one have
-/// one.
+/// The largest number of sets that are kept for reuse. A run in progress has two, and the requests
+/// behind it share one.
 const SPARES: usize = 3;
 
 /// A run in progress. If the source panics, dropping this returns the source to the lane and gives
@@ -427,6 +435,8 @@ impl<'a, S, W: Wishes, T: Clone + Default> Leading<'a, S, W, T> {
         Self { lane, source: Some(source), wants, has_ended: false }
     }
 
+    /// Ends the run: returns the source to the lane, keeps `result` for the requests that wait for
+    /// it, and wakes them.
     fn end(&mut self, result: &Result<T, SourceError>) {
         self.has_ended = true;
         let mut state = self.lane.lock();

@@ -89,10 +89,11 @@ impl Reply {
     }
 }
 
-/// A plain lock: loom has no model of arc-swap.
+/// The newest reply of a slot, behind a plain lock: loom has no model of arc-swap.
 #[cfg(loom)]
 type Newest = std::sync::Mutex<Option<Arc<Reply>>>;
 
+/// The newest reply of a slot, which is read without a lock.
 #[cfg(not(loom))]
 type Newest = arc_swap::ArcSwapOption<Reply>;
 
@@ -146,7 +147,7 @@ impl Slot {
     }
 }
 
-/// The key of a slot, which holds the newest reply for it.
+/// The key of a slot: the object or the whole answer that its replies have.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Key {
     /// An object, by the title index of its name.
@@ -222,12 +223,12 @@ impl Slots {
         }
     }
 
-    /// Forgets everything kept.
+    /// Empties every slot.
     pub(super) fn clear(&self) {
         self.clear_and(|| {});
     }
 
-    /// Forgets everything kept, and calls `note` before anything else can be published.
+    /// Empties every slot, and calls `note` before any reply can be published.
     pub(super) fn clear_and(&self, note: impl FnOnce()) {
         // The same order of locks as in `publish`.
         let _one_at_a_time = self.publishing.lock().unwrap_or_else(PoisonError::into_inner);

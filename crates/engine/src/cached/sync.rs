@@ -27,7 +27,7 @@ impl<T> RwLock<T> {
     }
 }
 
-/// The calling thread.
+/// The ID of the calling thread.
 pub(super) fn current_thread() -> ThreadId {
     #[cfg(not(loom))]
     return std::thread::current().id();

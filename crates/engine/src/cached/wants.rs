@@ -6,8 +6,8 @@ use crate::ask::{Ask, InstanceWish, ObjectQuery};
 use perfhive_format::TitleIndex;
 use std::time::{Duration, Instant};
 
-/// A set of objects, of whole answers (`Global`, `Costly`, `Foreign`), and of counters that cost
-/// extra.
+/// A set of objects and whole answers (`Global`, `Costly`, `Foreign`), with the instances of the
+/// objects and the counters that cost extra.
 #[derive(Debug)]
 pub(super) struct Wants {
     objects: Vec<TitleIndex>,
@@ -41,8 +41,8 @@ impl<T: Clone + PartialEq> Narrowed<T> {
         self.whole.clear();
     }
 
-    /// Adds what a request wants of an object. If `wished` has nothing for the object, all of it is
-    /// wanted.
+    /// Adds what a request wants of an object. `wished` is the list of the request; if it has
+    /// nothing for the object, the request wants all of the object.
     fn add(&mut self, object: TitleIndex, wished: &[(TitleIndex, T)]) {
         let before = self.wished.len();
         self.wished.extend(wished.iter().filter(|(of, _)| *of == object).cloned());
@@ -106,7 +106,8 @@ impl Wants {
         self.objects.is_empty() && self.words.is_empty()
     }
 
-    /// Adds a key, and the extra counters that a request wants of it.
+    /// Adds a key, with the extra counters, the instances and the sufficient counters
+    /// ([`Ask::enough`]) that a request wants of it. A whole answer has only extra counters.
     pub(super) fn add(&mut self, key: &Key, request: &Ask) {
         match key {
             Key::Object(name) => {

@@ -5,9 +5,9 @@ use perfhive_format::{BlockHead, BlockWriter, ParseError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Frames for reuse. The pool keeps a handle to each frame that it filled. A frame is free if no
-/// other handle to it exists; free frames are refilled in place, so that a source that is read
-/// repeatedly stops allocating. Frames that were free for long are dropped.
+/// Frames for reuse. The pool keeps handles to the frames that it filled, up to a largest number. A
+/// frame is free if no other handle to it exists; free frames are refilled in place, so that a
+/// source that is read repeatedly stops allocating. Frames that were free for long are dropped.
 #[derive(Debug)]
 pub struct FramePool {
     frames: Vec<Arc<Frame>>,

@@ -108,8 +108,8 @@ pub struct SampleRecord {
     /// How long before the sample the collection of its oldest data began; zero if all data was
     /// collected for this sample.
     pub age: Duration,
-    /// The anomalies of the sample. The first sample also has the anomalies of the baseline. After
-    /// decoding, the list also has the instances that came or went.
+    /// The anomalies of the sample. The first sample also has the faults of the baseline
+    /// ([`Anomaly::Partial`]). After decoding, the list also has the instances that came or went.
     pub anomalies: Vec<Anomaly>,
 }
 

@@ -86,11 +86,12 @@ struct BoundInstance {
     /// lost instance does not come back.
     lost: bool,
     /// Whether the instance was the only one of its name in the last sample before the indexes
-    /// changed, which is not kept.
+    /// changed. That sample is not kept.
     was_alone: bool,
     slot: Arc<SensorSlot>,
 }
 
+/// One object that a probe measures, with its last two samples.
 struct ProbedObject {
     index: Followed,
     /// Data source and group: `linux.procfs/Process`.
@@ -104,7 +105,7 @@ struct ProbedObject {
     moved: bool,
 }
 
-/// The [`Ask::max_age`] for a source: `max_age`, or `None` for a recording: its samples have no
+/// The [`Ask::max_age`] for a source: `max_age`, or `None` for a recording, as its samples have no
 /// age.
 fn limit_of(source: &mut impl Source, max_age: Duration) -> Option<Duration> {
     source.recording().is_none().then_some(max_age)
@@ -161,6 +162,7 @@ impl<S: Source> CounterProbe<S> {
         Ok(probe)
     }
 
+    /// Adds a counter of an object to the probe, for the requested sensor with the index `asked`.
     fn add(
         &mut self,
         asked: usize,
@@ -312,7 +314,7 @@ impl<S: Source> CounterProbe<S> {
         self.untold.clear();
     }
 
-    /// Notes in the request which objects are asked for.
+    /// Notes in the request which objects are asked for: those that are read from blocks.
     fn note_objects(&mut self) {
         let objects = self.objects.iter().enumerate();
         let objects = objects.filter(|(number, _)| !self.is_direct(*number));
@@ -327,8 +329,8 @@ impl<S: Source> CounterProbe<S> {
     }
 
     /// Notes which instances to ask for. If every sensor of an object measures one instance, and
-    /// each of these is known by the ID of a process or by a name without a parent, only these
-    /// instances are asked for.
+    /// each of these is known by the ID of a process or by a name without a parent, other than Idle
+    /// and `_Total`, only these instances are asked for.
     fn note_instances(&mut self) {
         self.request.instances.clear();
         for (number, probed) in self.objects.iter().enumerate().filter(|(_, probed)| !probed.all) {
@@ -478,7 +480,7 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
 }
 
 impl ProbedObject {
-    /// Reports measured instances that came or went.
+    /// Reports how many measured instances went and, if all instances are measured, how many came.
     fn report_instances<'a>(
         &self,
         anomalies: &mut Vec<Anomaly>,

@@ -127,7 +127,8 @@ pub struct SensorSlot {
     pub name: SensorName,
     /// The type of the values.
     pub value_type: ValueType,
-    /// The unit of the values, as [`Sensor::unit`]: `%`, `1/s`, `s`, `B`, `B/s`; empty for counts.
+    /// The unit of the values, as [`Sensor::unit`], such as `%`, `1/s`, `s` or `B`; empty for
+    /// counts, and if the unit is not known.
     pub unit: Arc<str>,
     /// The instance as a counter path writes it; a process is written with its ID (`pid:1234`).
     /// `None` for a sensor without instances, and while the instance has not been found yet.

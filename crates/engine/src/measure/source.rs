@@ -63,8 +63,8 @@ pub trait DataSource: Send {
 pub enum SensorSelection {
     /// Every sensor that is cheap to measure.
     Global,
-    /// Every sensor that is expensive to measure, and every sensor that is delivered only on
-    /// request: its cost is not known.
+    /// Every sensor of the groups that are expensive to measure, or that are delivered only on
+    /// request, with a cost that is not known.
     Costly,
     /// These sensors, in this order.
     Custom(Vec<SelectedSensor>),
@@ -75,7 +75,7 @@ pub enum SensorSelection {
 #[non_exhaustive]
 pub struct SelectedSensor {
     /// The number of the sensor. In a [`CounterSource`](super::CounterSource), a number with
-    /// counter 0 means every counter of the object.
+    /// counter 0 means every counter of the object, except those that are filled only on request.
     pub sensor: SensorId,
     /// The instances that are measured.
     pub instances: SensorInstances,
@@ -102,9 +102,9 @@ pub enum SensorInstances {
 /// A selection of sensors of one data source, ready to be measured. A
 /// [`MeasurementContext`](super::MeasurementContext) calls the methods in the right order.
 pub trait ProbeContext: Send {
-    /// Adds the readings of the baseline to `out`, as [`decode`](Self::decode) does. They show
-    /// which values there will be; a counter that needs two samples has no value yet. It is called
-    /// once, before any other method.
+    /// Adds the readings of the baseline to `out`, as [`decode`](Self::decode) does. The readings
+    /// show which values there will be; a counter that needs two samples has no value yet. The
+    /// method is called once, before any other method.
     fn baseline(&mut self, out: &mut Vec<SensorReading>) {
         let _ = out;
     }
@@ -129,9 +129,10 @@ pub trait ProbeContext: Send {
         anomalies: &mut Vec<Anomaly>,
     ) -> Result<(), MeasureError>;
 
-    /// Adds the readings of the last sample to `out`, which may have those of other data sources, in the order of the selection;
-    /// [`SensorReading::asked`] is the index in the selection. If the sample failed, `failed` is
-    /// the reason. `anomalies` is an empty list for what decoding finds.
+    /// Adds the readings of the last sample to `out`, which may hold readings of other data
+    /// sources, in the order of the selection; [`SensorReading::asked`] is the index in the
+    /// selection. If the sample failed, `failed` is the reason, else `None`. `anomalies` is an
+    /// empty list for what decoding finds.
     fn decode(
         &mut self,
         failed: Option<&MeasureError>,

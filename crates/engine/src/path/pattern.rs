@@ -11,7 +11,8 @@ pub struct NamePattern {
     pieces: Vec<String>,
 }
 
-/// One character of a path, and whether a caret stood before it.
+/// One character of a path, whether a caret stood before it, and the offset of both in the path, in
+/// bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token {
     pub(super) c: char,

@@ -31,7 +31,7 @@ pub struct ObjectItems {
     pub has_instances: bool,
 }
 
-/// Browsing.
+/// Methods to browse machines, objects, counters and instances.
 ///
 /// ```
 /// # let recording = perfhive_testkit::script::recording();
@@ -74,7 +74,8 @@ impl Query {
     }
 
     /// The counters and the present instances of an object. `object` is its name in any language of
-    /// the source, or its title index.
+    /// the source, or its title index. Of several objects of one name, it means the one with the
+    /// smallest title index.
     ///
     /// For the instances, a sample of a live source is taken. The instances of a recording are
     /// those of the sample that was taken last, or else of the first sample; the recording then
@@ -150,6 +151,8 @@ impl Query {
 
 type Targets = [(TitleIndex, crate::source::CatalogueCounter)];
 
+/// Adds to `paths` the paths without wildcards that `path` stands for in one source, where it means
+/// the counters `targets`.
 fn expand_in(
     slot: &mut QuerySource,
     path: &CounterPath,

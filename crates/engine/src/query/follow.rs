@@ -31,6 +31,8 @@ impl Query {
         Ok(())
     }
 
+    /// Collects the wanted objects of one source into the snapshot, and again with all of their
+    /// instances if a path found no instance in it.
     fn collect_wanted(
         &mut self,
         number: usize,
@@ -56,8 +58,9 @@ impl Query {
         Ok(())
     }
 
-    /// Resolves the paths again if the catalogue or titles of a source changed. A path that means
-    /// nothing now keeps its old targets; their readings then say what is missing.
+    /// Resolves the paths again if the catalogue or titles of a source changed, and returns what
+    /// that means for a sample taken before. A path that means nothing now keeps its old targets;
+    /// their readings then say what is missing.
     ///
     /// If an index belongs to another object now, its samples are dropped, so that no value is made
     /// of samples of two objects.

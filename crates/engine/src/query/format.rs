@@ -72,9 +72,9 @@ pub enum NoFormat {
         /// The value, scaled but not rounded, as a double.
         value: f64,
     },
-    /// The scale is not between -7 and 7.
+    /// The scale is less than -7 or greater than 7.
     BadScale {
-        /// The scale that was given, as a power of ten.
+        /// The scale that was given: the exponent of a power of ten.
         scale: i32,
     },
 }

@@ -164,8 +164,8 @@ impl<S: Source> Lookup<S> {
     }
 
     /// Loads the titles of every language of the source. Returns whether there may be more titles
-    /// than before. If a language is late, the next call asks for it again, and the directory has
-    /// its error ([`failure`](Self::failure)).
+    /// than before. If a language is late, the next call asks for it again, and
+    /// [`failure`](Self::failure) returns its error.
     pub fn load_all_languages(&mut self, until: Option<Instant>) -> bool {
         if std::mem::replace(&mut self.all_languages, true) {
             return false;
@@ -206,6 +206,8 @@ impl<S: Source> Lookup<S> {
         self.failed.as_ref()
     }
 
+    /// Replaces the directory by `catalogue` and the titles in `language` and English. If every
+    /// object is wanted, the full catalogue is read in place of `catalogue`.
     fn load(
         &mut self,
         language: LanguageId,
@@ -225,6 +227,8 @@ impl<S: Source> Lookup<S> {
         Ok(())
     }
 
+    /// Reads catalogue and titles again if the generation changed, and returns whether it did.
+    /// `false` before [`prepare`](Self::prepare).
     fn refresh(&mut self, until: Option<Instant>) -> Result<bool, SourceError> {
         let Some(language) = self.language else { return Ok(false) };
         let ask = Ask::nothing().until(until);
@@ -268,6 +272,8 @@ impl<S: Source> Lookup<S> {
         self.find_out(&ask.until(until))
     }
 
+    /// Makes the source find out the objects of `ask`. Returns whether the catalogue changed; an
+    /// error of the source is kept as the [`failure`](Self::failure).
     fn find_out(&mut self, ask: &Ask) -> bool {
         match self.source.catalogue(ask) {
             Ok(catalogue) if *catalogue != *self.directory.catalogue => {

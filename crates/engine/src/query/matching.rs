@@ -4,7 +4,7 @@ use crate::identity::Identity;
 use crate::label::InstanceLabel;
 use crate::path::{InstancePattern, NamePattern, OrderNumber, Spelling};
 
-/// A name as PDH prints it: brackets for parentheses, underscores for `#`, `/` and `\`.
+/// A name as PDH prints it: square brackets for parentheses, underscores for `#`, `/` and `\`.
 fn pdh_spelling(name: &str) -> String {
     let replaced = name.chars().map(|c| match c {
         '(' => '[',
@@ -95,7 +95,7 @@ impl InstancePattern {
     }
 
     /// Whether the instance is the process of the pattern `pid:1234`, or, for `pid:1234/NAME`, a
-    /// thread of that process with the ID `NAME`.
+    /// thread of that process with an ID that `NAME` matches.
     fn means_process(&self, identity: &Identity) -> bool {
         let Some(wanted) = self.process_id() else { return false };
         match (identity, &self.parent) {

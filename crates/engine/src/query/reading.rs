@@ -31,7 +31,7 @@ pub struct Reading {
     pub counter: TitleIndex,
     /// The counter type.
     pub counter_type: CounterType,
-    /// Power of ten by which a chart should multiply the value.
+    /// Exponent of the power of ten by which a chart should multiply the value.
     pub scale: i32,
     /// The label of the instance; `None` for an object without instances, and if no instance
     /// matches the path.
@@ -40,7 +40,8 @@ pub struct Reading {
     pub identity: Option<Identity>,
     /// The raw sample from which the value was made; `None` if there is none.
     pub raw: Option<RawSample>,
-    /// The text of a text counter; `None` for any other counter.
+    /// The text of a text counter; `None` for any other counter, and if the block does not hold the
+    /// text.
     pub text: Option<String>,
     /// The value, or why there is none.
     pub value: Result<CookedValue, NoValue>,
@@ -110,9 +111,11 @@ pub(super) struct TargetReader<'a> {
 }
 
 impl TargetReader<'_> {
-    /// Adds the readings of a target: one for each matching instance, for those that are gone since
-    /// the sample before too; otherwise one with the value of an object without instances, or with
-    /// the reason why there is none.
+    /// Adds the readings of a target: one for each instance that the pattern matches and, if the
+    /// pattern has a wildcard or `#*` or matches none, one for each match of the sample before that
+    /// is gone. Otherwise the target has one reading, with the value of an object without
+    /// instances, or with the reason why there is no value. There is no reading if the sample lacks
+    /// a counter that a wildcard found.
     pub(super) fn read(
         &self,
         pattern: Option<&InstancePattern>,

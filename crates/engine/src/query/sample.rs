@@ -116,8 +116,8 @@ impl ObjectState {
         is_new
     }
 
-    /// The value of a counter of an instance of the newest sample. If the type of the counter takes
-    /// two samples, the other sample is the one before.
+    /// The value of a counter of an instance of the newest sample, and its weight in a mean. If the
+    /// type of the counter takes two samples, the other sample is the one before.
     ///
     /// # Errors
     /// As [`SampledCounter::value`]; [`NoValue::Born`] if the sample before lacks the instance.
@@ -161,7 +161,8 @@ impl ObjectState {
         (value, before)
     }
 
-    /// Makes the newest sample the previous one, without a newest sample in its place.
+    /// Makes the newest sample the previous one, without a newest sample in its place. If there is
+    /// no newest sample, the previous one stays.
     pub(crate) fn skip(&mut self) {
         self.missing = None;
         if let Some(current) = self.current.take() {
@@ -243,7 +244,7 @@ impl ObjectSample {
         &self.instances.labels
     }
 
-    /// The identities of the instances, in the same order; only [`Identity::Single`] for an object
+    /// The identities of the instances, in their order; only [`Identity::Single`] for an object
     /// without instances.
     #[must_use]
     pub fn identities(&self) -> &IdentityMap {
@@ -297,6 +298,7 @@ impl ObjectSample {
         self.sampled(place, self.plan(counter)?)
     }
 
+    /// As [`counter`](Self::counter), with the plan of the counter.
     pub(super) fn sampled(&self, place: usize, plan: &CounterPlan) -> Option<SampledCounter> {
         let (object, block) = (self.object()?, self.block(place)?);
         let identity = self.identities().identity(place)?.clone();

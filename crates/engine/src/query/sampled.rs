@@ -37,7 +37,8 @@ pub struct SampledCounter {
     /// Whether the identity alone proves the instance: another sample with this identity that has
     /// this set, too, is certainly of the same instance.
     sure: bool,
-    /// The number of instances with this instance's name; 0 if the type does not take two samples.
+    /// The number of instances with this instance's parent and name; 1 if a number identifies the
+    /// instance, and 0 if the type does not take two samples.
     crowd: u32,
     /// The origin of the frame that the sample came in; see
     /// [`Frame::origin`](crate::Frame::origin).
@@ -85,7 +86,8 @@ impl SampledCounter {
         &self.identity
     }
 
-    /// The text of a text counter; `None` for any other counter.
+    /// The text of a text counter; `None` for any other counter, and if the block does not hold the
+    /// text.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         self.text.as_deref()
@@ -99,7 +101,7 @@ impl SampledCounter {
         self.raw.as_ref().map_err(Clone::clone)
     }
 
-    /// The number of samples that a value takes: 2, 1, or 0 for a counter that is not a number.
+    /// The number of samples that a value takes: 2, 1, or 0 for a counter without a formula.
     #[must_use]
     pub fn samples(&self) -> u8 {
         self.formula.map_or(0, Formula::samples)

@@ -57,8 +57,8 @@ impl SourceSet {
     }
 
     /// The same set with a function that opens the source of a machine that is not in the set. The
-    /// source then stays in the set. An error of the kind [`SourceErrorKind::NotFound`] says that there is no such
-    /// machine.
+    /// source then stays in the set. An error of the kind [`SourceErrorKind::NotFound`] says that
+    /// there is no such machine.
     #[must_use]
     pub fn with_opener(
         mut self,

@@ -164,7 +164,7 @@ impl RunningStatistics {
         }
     }
 
-    /// The statistics so far; `None` before the first value.
+    /// The statistics so far; `None` before the first value, and while no value has a weight.
     #[must_use]
     pub fn get(&self) -> Option<Statistics> {
         self.sum.statistics()
@@ -177,6 +177,7 @@ impl RunningStatistics {
     }
 }
 
+/// Count, weighted sum, weights and extremes of values that are not kept.
 #[derive(Clone, Debug, Default)]
 struct Sum {
     count: usize,
@@ -261,8 +262,8 @@ impl SampleRing {
 
     /// Adds the raw sample of a reading; `false` if the reading has none. If the samples in the
     /// ring are of another instance or type, they are dropped first, since no value may be made of
-    /// samples of both. So they are if the reading is [`Born`](NoValue::Born), because the instance
-    /// may have the name of another.
+    /// samples of both. They are also dropped if the reading is [`Born`](NoValue::Born), because
+    /// the instance may have the name of another.
     pub fn push(&mut self, reading: &Reading) -> bool {
         if matches!(reading.value, Err(NoValue::Born)) {
             self.samples.clear();

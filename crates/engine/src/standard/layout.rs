@@ -22,7 +22,7 @@ pub struct Layouts {
 const KEPT: usize = 16;
 
 impl Layouts {
-    /// A collection of templates of `object`, empty at first.
+    /// An empty set of templates of `object`.
     #[must_use]
     pub fn new(object: &'static Object) -> Self {
         Self { object, made: Vec::new(), tells_absent: false }
@@ -162,7 +162,8 @@ impl CounterValues {
 }
 
 /// Writes an object without instances, with only those counters that have a value. `clock` becomes
-/// the object's clock. Counters without a value are left out of the definition.
+/// the object's clock, which is 0 with `None`. Counters without a value are left out of the
+/// definition.
 ///
 /// # Errors
 /// [`ProviderError::Full`] if the block would exceed its limit; the error of [`Layouts::template`].

@@ -8,7 +8,7 @@ use crate::counter_type::{
 /// Ticks a second of the 100 ns clock.
 const HZ_100NS: i64 = 10_000_000;
 
-/// The clock of a sample by which a formula divides.
+/// The clock of a sample that a formula reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Clock {
     /// The system's performance counter.
@@ -248,7 +248,8 @@ impl Formula {
         )
     }
 
-    /// The clock of a sample that the formula reads; `None` for a formula without a clock.
+    /// The clock of a sample that the formula reads; `None` for a formula without a clock, or with
+    /// a private clock, which is the base.
     #[must_use]
     pub const fn clock(self) -> Option<Clock> {
         match self {

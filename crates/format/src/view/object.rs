@@ -30,9 +30,9 @@ impl DetailLevel {
 /// Whether an object has instances, and whether the block holds its data or only its definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ObjectLayout {
-    /// The object never has instances: one counter block.
+    /// The object never has instances: it has one counter block, or none if it has no counters.
     NoInstances,
-    /// The object can have instances. The number of its present instances may be 0.
+    /// The object can have instances; the number is that of its present instances, which may be 0.
     Instances(u32),
     /// Only the definition of an object that has instances.
     MetadataInstances,
@@ -173,7 +173,7 @@ impl<'a> PerfObject<'a> {
         Self { bytes, block }
     }
 
-    /// All bytes of the object, from its header to its last instance.
+    /// All bytes of the object: header, counter definitions, and instances or counter block.
     #[must_use]
     pub fn as_bytes(self) -> &'a [u8] {
         self.bytes
@@ -310,6 +310,8 @@ impl<'a> PerfObject<'a> {
     }
 }
 
+/// The length in bytes of the counter block at the offset `at`; an error if its length field is too
+/// small or too large.
 fn check_counter_block(bytes: &[u8], at: usize) -> Result<usize, ParseError> {
     const FIELD: &str = "PERF_COUNTER_BLOCK.ByteLength";
     let left = bytes.len().saturating_sub(at);
@@ -385,7 +387,8 @@ impl<'a> CounterDefinition<'a> {
         TitleIndex(u32_at(self.bytes, 12))
     }
 
-    /// Power of ten by which a chart should multiply the value. Values themselves are not scaled.
+    /// Exponent of the power of ten by which a chart should multiply the value. Values themselves
+    /// are not scaled.
     #[must_use]
     pub fn default_scale(self) -> i32 {
         i32_at(self.bytes, 20)
@@ -534,6 +537,8 @@ impl<'a> CounterBlock<'a> {
         Self { bytes }
     }
 
+    /// The counter block that begins with `rest`; `None` if `rest` ends before the counter block
+    /// does.
     fn at_start(rest: &'a [u8]) -> Option<Self> {
         Some(Self { bytes: rest.get(..len_at(rest, 0))? })
     }

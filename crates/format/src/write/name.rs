@@ -1,4 +1,4 @@
-//! Writes the names in blocks.
+//! Writes the names of instances and machines as they stand in blocks.
 
 use super::NameRef;
 use crate::error::WriteError;

@@ -58,7 +58,7 @@ pub struct CounterSpec {
     pub help: TitleIndex,
     /// The counter type.
     pub counter_type: CounterType,
-    /// Power of ten by which a chart should scale the value.
+    /// Exponent of the power of ten by which a chart should multiply the value.
     pub scale: i32,
     /// The level of detail.
     pub detail: DetailLevel,

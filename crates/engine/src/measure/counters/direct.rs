@@ -12,8 +12,8 @@ use perfhive_format::{
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The least length of a rate's interval, as a multiple of the inexactness of its two samples. The
-/// rate's error is then at most a tenth.
+/// The least length of a rate's interval, as a multiple of the inexactness of its two samples
+/// together. The rate's error is then at most a tenth.
 const LONGER: u32 = 10;
 
 /// An instance that is read without data blocks, with its reader. A reading becomes the newest when
@@ -32,10 +32,11 @@ pub(super) struct DirectInstance {
     /// The values of the newest decoded reading, `None` for a counter without a value; without
     /// meaning if `decoded` is an error.
     current: Vec<Option<RawSample>>,
-    /// The values of the last decoded reading before the newest that had values; `None` before the
-    /// second.
+    /// The values of the last decoded reading with values before the newest reading; `None` if
+    /// there is no such reading.
     previous: Option<Vec<Option<RawSample>>>,
-    /// The greatest inexactness of the times of the newest reading and of the previous one.
+    /// The inexactness of the times of `current` and of `previous`, in this order, as the reader
+    /// returned it.
     inexact: [Duration; 2],
 }
 
@@ -161,8 +162,8 @@ impl ProbedCounter {
 }
 
 impl<S: Source> CounterProbe<S> {
-    /// Finds the objects of which every measured instance has a reader, and reads those from now on,
-    /// with a first sample of each. Other objects stay with the blocks.
+    /// Finds the objects of which every measured instance has a reader. These instances are read by
+    /// their readers from now on, with a first sample of each; other objects are read from blocks.
     pub(super) fn read_directly(&mut self) {
         for object in 0..self.objects.len() {
             let Some((instances, places)) = self.readers_of(object) else { continue };

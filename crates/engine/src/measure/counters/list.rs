@@ -28,8 +28,8 @@ pub(super) struct SensorList {
 }
 
 impl SensorList {
-    /// Lists the sensors of a source; its data source has this name. Objects that take time to
-    /// find out are listed only if they were looked for before, or if `all` is set.
+    /// The sensors of `source`, for the data source called `name`. Objects that take time to find
+    /// out are listed only if they were looked for before, or if `all` is set.
     pub(super) fn load(
         name: &str,
         source: &mut impl Source,

@@ -12,6 +12,8 @@ pub(super) fn instance_names(sample: &ObjectSample) -> Vec<String> {
     (0..sample.labels().len()).map(|place| instance_name(sample, place)).collect()
 }
 
+/// The name of the instance with the index `place`, as [`instance_names`] makes it; empty if the
+/// sample has no such instance.
 pub(super) fn instance_name(sample: &ObjectSample, place: usize) -> String {
     match (sample.identities().identity(place), sample.labels().get(place)) {
         (Some(Identity::Process { id, .. } | Identity::Thread { id, .. }), _) => id.to_string(),

@@ -20,6 +20,7 @@ struct Measured {
     before: Option<u64>,
 }
 
+/// A counter of the instance with the index `place` in `sample`, the newest sample of `state`.
 fn value(
     state: &ObjectState,
     sample: &ObjectSample,
@@ -34,6 +35,9 @@ fn value(
 }
 
 impl BoundInstance {
+    /// A counter of the instance in the newest sample. An instance that is gone, or that cannot be
+    /// told apart from others of its name, becomes [`lost`](Self::lost), unless it was the only one
+    /// of its name and may come back under that name.
     fn read(
         &mut self,
         state: &ObjectState,
@@ -78,7 +82,8 @@ impl ProbedCounter {
         Some(SensorReading::new(self.asked, Arc::clone(&one.slot), Err(NoValue::Busy(why))))
     }
 
-    /// Adds the readings of this sensor, made from the newest sample of its object.
+    /// Adds the readings of this sensor, made from the newest sample of its object. With `failed`,
+    /// the failure of the source, there are no values.
     pub(super) fn read(
         &mut self,
         probed: &ProbedObject,

@@ -52,7 +52,8 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         Self { name, source, list: None, costly: false, complete: false, groups: HashSet::new() }
     }
 
-    /// The number of a counter's sensor; counter 0 stands for all counters of the object.
+    /// The number of a counter's sensor. Counter 0 stands for all counters of the object, except
+    /// those that are filled only on request.
     #[must_use]
     pub fn sensor_id(object: TitleIndex, counter: TitleIndex) -> SensorId {
         id_of(object, counter)
@@ -76,6 +77,7 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         Ok(titles.any(|(_, name)| is_it(name)))
     }
 
+    /// The list of sensors, which is made again if the generation of the catalogue changed.
     fn list(&mut self) -> Result<Arc<SensorList>, MeasureError> {
         let generation = self.source.catalogue(&Ask::nothing())?.generation;
         if let Some(list) =
@@ -136,6 +138,8 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
 }
 
 impl SensorList {
+    /// The name of a sensor; counter 0 stands for the first sensor of the object. `None` if the
+    /// list has no such sensor.
     fn name_of(&self, id: SensorId) -> Option<SensorName> {
         let is_it = |sensor: &&Sensor| match counter_of(id) {
             TitleIndex(0) => object_of(sensor.id) == object_of(id),
@@ -263,6 +267,7 @@ impl<S: Source + Clone + 'static> DataSource for CounterSource<S> {
 }
 
 impl<S: Source + Clone + 'static> CounterSource<S> {
+    /// Makes the source list its costly objects, unless an earlier call has done so.
     fn list_costly(&mut self) -> Result<(), SourceError> {
         if !self.costly {
             self.source.catalogue(&Ask::new(ObjectQuery::Costly))?;
