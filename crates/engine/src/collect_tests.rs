@@ -269,7 +269,8 @@ impl GuardedBuffer {
         level: TestLevel,
         claim: &RawClaim,
     ) -> Result<(Vec<&[u8]>, Vec<CollectWarning>), CollectFault> {
-        let (mut rest, warnings) = self.check_extent(level, claim)?;
+        let (data, warnings) = self.check_extent(level, claim)?;
+        let mut rest = data;
         let mut blocks = Vec::new();
         let mut found = 0u32;
         while !rest.is_empty() {
@@ -277,9 +278,9 @@ impl GuardedBuffer {
             DataBlock::scan(rest).map_err(CollectFault::Malformed)?;
             let raw = PERF_DATA_BLOCK::read(rest).unwrap_or_default();
             let length = raw.TotalByteLength as usize;
-            let sum = rest.len().saturating_add(length);
+            let sum = (data.len() - rest.len()).saturating_add(length);
             let block = rest.get(..length).filter(|block| !block.is_empty());
-            let block = block.ok_or(CollectFault::ObjectLengths { sum, bytes: rest.len() })?;
+            let block = block.ok_or(CollectFault::ObjectLengths { sum, bytes: data.len() })?;
             if level == TestLevel::All {
                 let objects = block.get(raw.HeaderLength as usize..).unwrap_or_default();
                 found = found.saturating_add(check_objects(objects)?);

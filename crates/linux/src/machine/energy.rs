@@ -34,18 +34,17 @@ struct Meter {
     /// Whether `name` is the meter's own name, and not its folder's.
     is_named: bool,
     file: KeptFile,
-    /// The largest number of the meter, in microjoules; behind it the meter begins again at 0. 0
-    /// before the first reading, or if the number is unknown.
-    range: u64,
+    /// The largest number of the meter, in microjoules; behind it the meter begins again at 0. 0 if
+    /// the number is unknown; `None` before the first reading.
+    range: Option<u64>,
     /// The last reading in microjoules, and its time in 100 ns units; `None` before the first
     /// reading and after a failed one.
     last: Option<(u64, u64)>,
     /// The energy in microjoules: the first reading plus the growth since, without the growth
-    /// across a failed reading. If `range` is unknown, the reading after a failed one counts as the
-    /// first.
+    /// across a failed reading, and across a new beginning of a meter with an unknown `range`.
     used: u128,
     /// The mean power since the previous reading, in milliwatts; `None` if there was no previous
-    /// reading, if that failed, or if no time has passed since.
+    /// reading, if that failed, if no time has passed since, or if the growth since is unknown.
     power: Option<u64>,
 }
 
@@ -127,7 +126,7 @@ impl Meter {
             name: Vec::new(),
             is_named: false,
             file: KeptFile::default(),
-            range: 0,
+            range: None,
             last: None,
             used: 0,
             power: None,
@@ -158,27 +157,23 @@ impl Meter {
         };
         let now = u64::try_from(base.now().0).unwrap_or(0);
         self.power = None;
-        match self.last {
-            None => {
-                if self.range == 0 {
-                    let path = [b"class/powercap/", &*self.folder, b"/max_energy_range_uj"];
-                    self.range = read_number(sys, &path.concat()).unwrap_or(0);
-                    self.used = u128::from(shown);
-                }
-            }
-            Some((before, then)) => {
-                let grown = if shown >= before {
-                    shown - before
-                } else {
-                    // The meter wrapped.
-                    self.range.saturating_sub(before).saturating_add(shown)
-                };
-                self.used = self.used.saturating_add(u128::from(grown));
-                // Converts microjoules per 100 ns unit to milliwatts.
-                let elapsed = u128::from(now.saturating_sub(then));
-                let power = (u128::from(grown) * 10_000).checked_div(elapsed);
-                self.power = power.map(|power| u64::try_from(power).unwrap_or(u64::MAX));
-            }
+        if self.range.is_none() {
+            let path = [b"class/powercap/", &*self.folder, b"/max_energy_range_uj"];
+            self.range = Some(read_number(sys, &path.concat()).unwrap_or(0));
+            self.used = u128::from(shown);
+        }
+        if let Some((before, then)) = self.last {
+            let grown = match self.range.unwrap_or(0) {
+                _ if shown >= before => Some(shown - before),
+                // How much was used until the meter began again is not known.
+                0 => None,
+                range => Some(range.saturating_sub(before).saturating_add(shown)),
+            };
+            self.used = self.used.saturating_add(u128::from(grown.unwrap_or(0)));
+            // Converts microjoules per 100 ns unit to milliwatts.
+            let elapsed = u128::from(now.saturating_sub(then));
+            let power = grown.and_then(|grown| (u128::from(grown) * 10_000).checked_div(elapsed));
+            self.power = power.map(|power| u64::try_from(power).unwrap_or(u64::MAX));
         }
         self.last = Some((shown, now));
         Some(now)

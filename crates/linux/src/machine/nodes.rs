@@ -74,6 +74,8 @@ struct Node {
     numastat: KeptFile,
     sizes: [Option<u64>; SIZES.len()],
     events: [Option<u64>; EVENTS.len()],
+    /// The last values of the events, which the total has; 0 for an event that was never read.
+    counted: [u64; EVENTS.len()],
 }
 
 impl Nodes {
@@ -105,7 +107,7 @@ impl Nodes {
         for node in &self.nodes {
             node.set(&mut row);
             mask |= row.mask();
-            self.counts.push((node.number, node.events.map(|event| event.unwrap_or(0))));
+            self.counts.push((node.number, node.counted));
         }
         self.tally.update(&self.counts);
         let mut object = out.object(layouts.template(mask)?)?;
@@ -157,6 +159,7 @@ impl Node {
             numastat: KeptFile::default(),
             sizes: [None; SIZES.len()],
             events: [None; EVENTS.len()],
+            counted: [0; EVENTS.len()],
         }
     }
 
@@ -167,6 +170,7 @@ impl Node {
         let length = path.len();
         let number = self.number;
         let mut failed = |what: fmt::Arguments<'_>| faults.instance(number, what);
+        self.sizes = [None; SIZES.len()];
         match sys.kept_at(path.file(length, b"meminfo"), &mut self.meminfo, false) {
             Ok(()) => {
                 strip(sys.text(), text);
@@ -188,6 +192,9 @@ impl Node {
             }
             Err(error) if is_gone(error) || error == rustix::io::Errno::NODEV => {}
             Err(error) => failed(format_args!("numastat: {}", describe(error))),
+        }
+        for (counted, event) in self.counted.iter_mut().zip(self.events) {
+            *counted = event.unwrap_or(*counted);
         }
         true
     }

@@ -175,6 +175,16 @@ fn node_files_fill_an_instance_each() {
     assert_eq!(look.value(NODE, "_Total", 100_170), Some(204));
     let faults = ["100420/0: numastat: not understood", "100420/1: meminfo: not understood"];
     assert_eq!(look.fault_texts(), faults);
+    // The total has what a node counted before its file could not be read, once.
+    tree.sys("devices/system/node/node1/numastat", "damaged\n");
+    assert_eq!(machine.look(&[NODE], &[]).value(NODE, "_Total", 100_170), Some(204));
+    tree.sys("devices/system/node/node1/numastat", "numa_hit 110\n");
+    assert_eq!(machine.look(&[NODE], &[]).value(NODE, "_Total", 100_170), Some(213));
+    // Sizes of the sample before are not shown for those of a file that cannot be read.
+    std::fs::remove_file(node.join("node0/meminfo")).unwrap();
+    std::fs::create_dir(node.join("node0/meminfo")).unwrap();
+    let look = machine.look(&[NODE], &[]);
+    assert_eq!((look.value(NODE, "0", 100_422), look.faults.len()), (None, 4));
     // The list of nodes is missing, too.
     std::fs::remove_dir_all(&node).unwrap();
     std::fs::write(&node, "").unwrap();

@@ -149,6 +149,28 @@ fn energy_meters_go_on_across_wraps() {
 }
 
 #[test]
+fn energy_without_a_known_range_never_goes_back() {
+    let tree = full();
+    let mut machine = Machine::new(&tree.frozen());
+    let mut energy = |shown: &str| {
+        tree.sys("class/powercap/intel-rapl:0/name", "package-0\n");
+        tree.sys("class/powercap/intel-rapl:0/energy_uj", shown);
+        tree.runs_for(1000);
+        let look = machine.look(&[ENERGY], &[]);
+        let has = look.object(ENERGY).instance_count() > 0;
+        has.then(|| [100_522, 100_526].map(|counter| look.value(ENERGY, "package-0", counter)))
+    };
+    // In 1/3600 microwatt hours: 36 uJ are 10,000.
+    assert_eq!(energy("36\n"), Some([Some(10_000), None]));
+    assert_eq!(energy("72\n").unwrap()[0], Some(20_000));
+    assert_eq!(energy("much\n"), None);
+    assert_eq!(energy("720\n"), Some([Some(20_000), None]));
+    // Begun again, at an unknown number.
+    assert_eq!(energy("5\n"), Some([Some(20_000), None]));
+    assert_eq!(energy("41\n").unwrap()[0], Some(30_000));
+}
+
+#[test]
 fn idle_states_are_told_by_processor_and_name() {
     let tree = full();
     let mut machine = Machine::new(&tree.frozen());
