@@ -338,8 +338,8 @@ impl Category {
                 || now.source.find(&index, look).is_ok())
     }
 
-    /// The names of the counters without bases, in the shown language and in their order. A
-    /// counter without a name is its title index.
+    /// The names of the counters in the shown language, in the order of the counters. Bases are
+    /// left out. For a counter without a name, its title index is in the list.
     ///
     /// ```ignore-windows,ignore-macos
     /// let names = perfhive::Category::new("System")?.counter_names();
@@ -407,8 +407,8 @@ impl Category {
         Ok(CategoryData::new(directory.clone(), all_titles, object.name, sample))
     }
 
-    /// The titles in every language. If the source cannot list them now, only the titles that are
-    /// already known.
+    /// The titles in every language. If the source cannot list them now, or lists them for another
+    /// catalogue than the one in use, only the titles that are already known.
     fn all_titles(&mut self) -> Arc<TitleSet> {
         let Directory { generation, titles, .. } = &self.tracked.directory;
         if let Some((_, all)) = self.all_titles.as_ref().filter(|(of, _)| of == generation) {

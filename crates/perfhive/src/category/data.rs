@@ -211,8 +211,8 @@ impl<'a> InstanceData<'a> {
         self.sampled()?.value(None).map(CookedValue::as_f64)
     }
 
-    /// The value calculated from an older sample of the category and this one. The instance is
-    /// found in the older sample by its identity.
+    /// The value calculated from an older sample of the category and this one, or, for a type of
+    /// one sample, from this one alone. The instance is found in the older sample by its identity.
     ///
     /// ```ignore-windows,ignore-macos
     /// let mut category = perfhive::Category::new("Process")?;
@@ -401,8 +401,9 @@ list! {
 
 impl<'a> DataByInstance<'a> {
     /// The instance with this name, without regard to case. The name is in the form in which
-    /// [`InstanceLabel`] prints it, or without the parent if only one instance has that name. It is
-    /// empty for a category without instances. `None` if no instance matches, or if several match.
+    /// [`InstanceLabel`] prints it, with or without carets and `#0`, or without the parent if only
+    /// one instance has that name. It is empty for a category without instances. `None` if no
+    /// instance matches, or if several match and none exactly.
     #[must_use]
     pub fn get(&self, instance: &str) -> Option<InstanceRow<'a>> {
         self.data.place_of_instance(instance).map(|place| self.at(place))
