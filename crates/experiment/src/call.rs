@@ -152,7 +152,8 @@ mod linux {
     }
 
     impl CallPipe {
-        /// Opens a FIFO that belongs to this user and that no other user may write to.
+        /// Opens the FIFO at a path. A file that is not a FIFO, belongs to another user, or gives
+        /// other users any right is an error.
         fn open(path: &Path) -> rustix::io::Result<Self> {
             let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOFOLLOW;
             // Opening anything else than a FIFO could have effects of its own.

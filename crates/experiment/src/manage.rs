@@ -317,7 +317,8 @@ impl Served {
     }
 }
 
-/// The answer to a request that changed `count` bindings.
+/// The answer to a request that changed `count` bindings; an error if this is 0 and the request
+/// named an event source.
 fn changed(count: usize, source: Option<&str>) -> io::Result<Value> {
     match (count, source) {
         (0, Some(source)) => {

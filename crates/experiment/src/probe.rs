@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// The most places of a file at which one probe may be; a name with more places is an error.
 const MOST_PLACES: usize = 64;
 
-/// A point of a program file that is to be an event.
+/// A function or a USDT probe of a program file that is to be an event.
 #[derive(Clone, Debug)]
 pub struct Probe {
     name: Arc<str>,
@@ -34,8 +34,9 @@ pub struct Probe {
 impl Probe {
     /// A point at the beginning of a function, given by its name in the symbols of a program or library file.
     ///
-    /// `NotFound` where there is no such file or function; `InvalidData` where the file is no
-    /// program; `InvalidInput` where more than 64 places have the name; others where the file
+    /// `NotFound` where there is no such file or function, or where the name stands for one of
+    /// several functions, which is chosen when the program starts; `InvalidData` where the file is
+    /// no program; `InvalidInput` where more than 64 places have the name; others where the file
     /// cannot be read.
     pub fn function(file: &Path, symbol: &str) -> io::Result<Self> {
         Self::new(file, symbol, elf::functions(file, symbol)?)
@@ -111,7 +112,8 @@ const NOT_PERMITTED: &str = "the kernel lets only root (CAP_SYS_ADMIN) place pro
                              the program as its user: -- sudo -u USER PROGRAM, with the program's path in the event";
 
 impl Probes {
-    /// The events of a process that has only its first thread so far. They begin at once.
+    /// The events of a process, which must have only its first thread so far, and of the processes
+    /// that it starts. They begin at once.
     ///
     /// Other processes with the same file in their memory meet the probes, too, which costs them time. Their hits are
     /// no events.

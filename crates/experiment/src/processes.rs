@@ -32,7 +32,7 @@ use std::time::Duration;
 
 /// The most events that wait, and the most processes with an awaited end.
 const MOST: usize = 1 << 16;
-/// The longest name that the kernel keeps of a process.
+/// The length in bytes of the longest name that the kernel keeps of a process.
 const LONGEST_NAME: usize = 15;
 /// The number of lists in which the name of a new process is read: a shell makes the process before it becomes a
 /// program.

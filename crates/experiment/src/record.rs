@@ -39,7 +39,7 @@ pub struct EventRecord {
     pub event: PerfEvent,
     /// The time at which the event source returned the event, on the clock of [`PerfEvent::time`].
     pub taken: u64,
-    /// How long the sample took.
+    /// How long the sample took; zero if no sample could be taken.
     pub sample: Duration,
     /// The time at which the sample ended, on the clock of [`PerfEvent::time`]:
     /// [`delay`](Self::delay) after the event.
@@ -184,6 +184,8 @@ pub(crate) enum Kept {
 }
 
 impl RecordStore {
+    /// A store with its first half, and the second half. Each half has room for `capacity` records,
+    /// at least 2, of `width` readings.
     pub(crate) fn new(capacity: usize, width: usize) -> (Self, Half) {
         let (capacity, half) = (capacity.max(2), || Half::with_capacity(capacity.max(2), width));
         (Self { filling: Mutex::new((half(), 0)), capacity, width }, half())

@@ -25,7 +25,9 @@ impl Tears {
         Self { span: (0, 0), is_behind: true, gap: 0 }
     }
 
-    /// Adds a span. `earliest` is the time of the earliest event that was not yet returned.
+    /// Adds a span. `earliest` is the time of the earliest event that was not yet returned: if it
+    /// is not behind the present span, the two spans become one, and otherwise the new span
+    /// replaces the present one.
     pub(super) fn add(&mut self, new: Span, earliest: Option<u64>) {
         let before = earliest.is_some_and(|earliest| earliest <= self.span.1).then_some(self.span);
         self.gap += u64::from(!self.is_behind);
@@ -34,7 +36,7 @@ impl Tears {
     }
 
     /// The [`gap`](crate::PerfEvent::gap) of the next event, which has this time. Within a span in
-    /// which records may have been lost, each event has a gap of its own.
+    /// which records may have been lost, no two events have the same gap.
     pub(super) fn gap(&mut self, time: u64) -> u64 {
         let (from, to) = self.span;
         if time > from {
