@@ -51,7 +51,7 @@ impl Pseudonyms {
         Self(RandomState::new())
     }
 
-    /// The hash of a name, or the name itself if every machine has it.
+    /// The hash of a name, or the name itself if it is empty or every machine has it.
     pub(super) fn of(&self, name: &str) -> String {
         if name.is_empty() || is_everywhere(name) {
             return name.to_string();

@@ -25,7 +25,8 @@ pub(super) struct Entry {
     pub(super) is_whole: bool,
     pub(super) machine: String,
     pub(super) object: String,
-    /// The name of the instance, [`ALL`] for all instances; `None` for an object without instances.
+    /// The name of the instance with its parent and `#n`, as paths write it, or [`ALL`] for all
+    /// instances; `None` for an object without instances.
     pub(super) instance: Option<String>,
     pub(super) counter: String,
     pub(super) counter_type: CounterType,

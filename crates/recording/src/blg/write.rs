@@ -142,8 +142,9 @@ impl BinaryLogWriter {
         })
     }
 
-    /// Appends a sample. Readings are left out if the log does not have their counter, or if the
-    /// counter's type has changed.
+    /// Appends a sample of a time in UTC. A reading is left out if it has no raw value, if the log
+    /// does not have its counter, if the type or frequency of the counter has changed, or if an
+    /// earlier reading of the sample has the same counter and instance.
     ///
     /// # Errors
     /// An error where the file cannot be written.
@@ -254,7 +255,8 @@ impl BinaryLogWriter {
         flushed.map_err(|cause| write_error(&self.path, &cause))
     }
 
-    /// Writes what is buffered and ends the log. Returns its length in bytes.
+    /// Writes what is buffered and ends the log. Returns its length in bytes; 0 if no sample was
+    /// added, in which case the file is empty.
     ///
     /// # Errors
     /// An error where the file cannot be written.

@@ -108,7 +108,7 @@ pub struct RecordingWriter {
     uncopied_since: u64,
     synced: Instant,
     samples: u64,
-    /// The length of the file when it was opened.
+    /// The length of the file when this writer began to write to it.
     begun_at: u64,
     /// The time of the file's first sample; `None` before that sample.
     begin: Option<FileTime>,
@@ -118,9 +118,10 @@ pub struct RecordingWriter {
 }
 
 impl RecordingWriter {
-    /// Opens a recording. If there is no file, it is created. An existing recording is continued; a
-    /// part of a sample that a killed program or a power failure left at its end is cut off.
-    /// `source` is the name of the recorded source.
+    /// Opens a recording. If there is no file, it is created. An existing recording is continued,
+    /// unless [`replaces`](RecordingOptions::replaces) is set; a part of a sample that a killed
+    /// program or a power failure left at its end is cut off. `source` is the name of the recorded
+    /// source.
     ///
     /// # Errors
     /// If the file is not a recording, is being written by another program, or cannot be written.
@@ -188,9 +189,9 @@ impl RecordingWriter {
         })
     }
 
-    /// Appends a sample. `titles` are the source's names; those of the sample's objects are written
-    /// once. The writer keeps the sample's frames until the next sample, which is compared with
-    /// them.
+    /// Appends a sample; one without frames is left out. `titles` are the source's names; those of
+    /// the sample's objects are written once. The writer keeps the sample's frames until the next
+    /// sample, which is compared with them.
     ///
     /// # Errors
     /// If the file cannot be written; samples that were written before stay readable. If the sample
@@ -361,8 +362,8 @@ impl RecordingWriter {
         new
     }
 
-    /// Writes what readers need before the sample: at the beginning the head, and later new
-    /// definitions.
+    /// Writes what readers need before the sample: before the first sample the head, then new
+    /// definitions, and once in [`GROUP`] samples copies of those that have none.
     fn write_facts(
         &mut self,
         machine: &str,
@@ -462,20 +463,22 @@ impl RecordingWriter {
         Ok(self.bytes())
     }
 
-    /// The number of samples written so far.
+    /// The number of samples that this writer has written so far, those in finished files included.
+    /// Samples that an existing recording had before do not count.
     #[must_use]
     pub fn samples(&self) -> u64 {
         self.finished.0 + self.samples
     }
 
-    /// The number of times that the file was removed, renamed or replaced while it was written, so
-    /// that a new file was begun at its path. Samples of the file before do not count any more.
+    /// The number of times that the file was removed, renamed, cut or replaced while it was
+    /// written, so that a new file was begun at its path. The samples and bytes that this writer
+    /// had written to the lost file do not count any more.
     #[must_use]
     pub fn restarts(&self) -> u64 {
         self.restarts
     }
 
-    /// The number of bytes written so far.
+    /// The number of bytes that this writer has written so far, those in finished files included.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.finished.1 + self.offset - self.begun_at
@@ -518,7 +521,7 @@ pub(super) fn sync_folder(path: &Path) {
     }
 }
 
-/// Opens a file for one writer at a time, positioned at the beginning.
+/// Opens a file for one writer at a time, positioned at the beginning; a missing file is created.
 pub(super) fn exclusive(path: &Path) -> Result<File, SourceError> {
     let failed = |cause: std::io::Error| write_error(path, &cause);
     let found = std::fs::metadata(path);

@@ -193,7 +193,8 @@ impl TextLogWriter {
         Ok(Self { path: path.to_path_buf(), file, lines, bytes: 0 })
     }
 
-    /// Appends a sample: a value for each column, in their order; `None` becomes a blank cell.
+    /// Appends a sample of a time in UTC: a value for each column, in their order; `None` becomes a
+    /// blank cell.
     ///
     /// # Errors
     /// If the file cannot be written.
