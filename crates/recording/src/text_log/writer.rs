@@ -221,7 +221,8 @@ impl TextLogWriter {
         self.file.flush().map_err(|cause| write_error(&self.path, &cause))
     }
 
-    /// Writes what is buffered and ends the log. Returns its length in bytes.
+    /// Writes what is buffered and ends the log. Returns the number of bytes that this writer has
+    /// written, without those that a continued log had before.
     ///
     /// # Errors
     /// If the file cannot be written.
