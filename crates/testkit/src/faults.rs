@@ -77,7 +77,7 @@ pub fn some_changes(
 pub struct Random(u64);
 
 impl Random {
-    /// Starts a sequence.
+    /// The beginning of a sequence; the same seed gives the same sequence.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self(seed)

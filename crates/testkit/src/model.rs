@@ -93,7 +93,7 @@ pub struct InstanceModel {
     pub name: Option<Vec<u8>>,
     /// The number that identifies the instance.
     pub unique_id: Option<i32>,
-    /// The parent's object, and its place there.
+    /// The title index of the parent's object, and the parent's index among its instances.
     pub parent: Option<(TitleIndex, u32)>,
     /// The raw data.
     pub values: ValuesModel,
@@ -311,7 +311,7 @@ impl ValuesModel {
         Self(definitions.iter().map(data).collect())
     }
 
-    /// The values in a counter block, whose bytes are given from its length field on.
+    /// The values in a counter block; `block` has its bytes from the length field on.
     #[must_use]
     pub fn cut_from(counters: &[CounterModel], block: &[u8]) -> Self {
         let data = |counter: &CounterModel| counter.data_in(block).map(<[u8]>::to_vec);

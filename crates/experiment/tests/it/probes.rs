@@ -262,7 +262,7 @@ fn hits_beyond_the_room_are_counted_as_missed() {
     assert!(found > 1000 && missed > 1000, "{found} {missed}");
 }
 
-/// A source that is first read when the program has ended.
+/// An event source of probes that is first read when the program with the probes has ended.
 struct Slow {
     probes: Probes,
     shop: Option<Shop>,
