@@ -265,8 +265,8 @@ public final class Category implements AutoCloseable {
      *
      * @param instance the instance; empty for a category without instances
      * @return the counters
-     * @throws PerfhiveException if an instance is missing where the category has some, or the other
-     *     way round
+     * @throws PerfhiveException if the name is empty for a category with instances, or not empty for a
+     *     category without; an instance that is missing now is no failure
      */
     public List<PerformanceCounter> counters(String instance) {
         Message answer = object.request().text(instance).send(Native.Op.CATEGORY_COUNTERS);
@@ -274,7 +274,8 @@ public final class Category implements AutoCloseable {
     }
 
     /**
-     * All data of the category in one sample (.NET: {@code ReadCategory}).
+     * All data of the category in a new sample (.NET: {@code ReadCategory}), including counters that are
+     * filled only on request.
      *
      * @return the data
      * @throws PerfhiveException if the source fails, or has no data of the category
