@@ -29,8 +29,8 @@ use std::sync::Arc;
 
 /// A performance object: the counters of one kind of thing (.NET: `PerformanceCounterCategory`).
 ///
-/// A category belongs to this machine. Its source is opened once in a program. The functions that
-/// end in `_in` take a category of another source.
+/// The functions without `_in` are for categories of this machine, the source of which is opened
+/// once in a program; those that end in `_in` are for categories of any source.
 ///
 /// ```ignore-windows,ignore-macos
 /// use perfhive::Category;
@@ -83,7 +83,7 @@ impl Category {
         Self::new_in(&SharedSource::local()?, category)
     }
 
-    /// Whether this machine has a category with this name (.NET: `Exists`).
+    /// Whether this machine has a category with this name, in any language (.NET: `Exists`).
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::Category;
@@ -114,7 +114,8 @@ impl Category {
         Self::instance_exists_in(&SharedSource::local()?, instance, category)
     }
 
-    /// Whether a category has a counter (.NET: `CounterExists`, with the same order of arguments).
+    /// Whether a category of this machine has a counter of this name (.NET: `CounterExists`, with
+    /// the same order of arguments).
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::Category;
@@ -175,7 +176,7 @@ impl Category {
         Self { source: source.clone(), tracked, all_titles: None }
     }
 
-    /// Whether a source has a category with this name.
+    /// Whether a source has a category with this name, in any language.
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::{Category, SharedSource};
@@ -211,7 +212,7 @@ impl Category {
         Self::new_in(source, category)?.has_instance(instance)
     }
 
-    /// Whether a category of a source has a counter.
+    /// Whether a category of a source has a counter of this name.
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::{Category, SharedSource};

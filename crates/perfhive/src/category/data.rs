@@ -171,7 +171,7 @@ impl<'a> InstanceData<'a> {
         counter.map_or(CounterType::PERF_COUNTER_NODATA, |(_, kind)| *kind)
     }
 
-    /// The identity of the instance.
+    /// The identity of the instance; [`Identity::Single`] for a category without instances.
     #[must_use]
     pub fn identity(&self) -> Option<&'a Identity> {
         self.data.sample.identities().identity(self.instance)
@@ -424,7 +424,7 @@ impl<'a> InstanceRow<'a> {
         self.data.sample.labels().get(self.instance)
     }
 
-    /// The identity of the instance.
+    /// The identity of the instance; [`Identity::Single`] for a category without instances.
     #[must_use]
     pub fn identity(&self) -> Option<&'a Identity> {
         self.data.sample.identities().identity(self.instance)

@@ -92,8 +92,8 @@ impl TrackedCategory {
         self.object_index.index().is_some()
     }
 
-    /// Looks the names up again if the catalogue changed. Returns true if samples from before then
-    /// belong to another category or counter.
+    /// Looks the names up again if the catalogue changed. Returns true if samples from before this
+    /// call belong to another category or counter.
     ///
     /// # Errors
     /// Where the catalogue changed and cannot be read; the next call tries again.
