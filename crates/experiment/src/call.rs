@@ -65,7 +65,7 @@ pub fn section(name: &str) -> SectionGuard<'_> {
 #[derive(Debug)]
 pub struct SectionGuard<'a> {
     name: &'a str,
-    /// A section ends on the thread on which it started.
+    /// Keeps the guard on its thread: a section ends on the thread on which it started.
     on_this_thread: std::marker::PhantomData<*const ()>,
 }
 
@@ -144,7 +144,7 @@ mod linux {
         fifo: OwnedFd,
         /// The device and inode numbers of the FIFO.
         opened: (u64, u64),
-        /// The number of events that could not be written since the last one that was written.
+        /// The number of events that could not be written since an event was last written.
         lost: AtomicU32,
         /// The FIFO opened again after the program closed the descriptor; `None` if opening it
         /// again failed.

@@ -90,8 +90,8 @@ impl Probe {
     }
 }
 
-/// The event source of probes: an event is a probe that is met by a process, by its threads or by
-/// the processes that it starts.
+/// The event source of probes: an event is a probe that is met by a process, by one of its threads
+/// or, with [`watch`](Self::watch), by a process that it starts.
 pub struct Probes {
     name: Arc<str>,
     probes: Vec<(Arc<str>, EventKind)>,

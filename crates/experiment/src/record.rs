@@ -218,7 +218,7 @@ impl RecordStore {
         (if is_half { Kept::HalfFull } else { Kept::Stored }, done)
     }
 
-    /// Exchanges the half that was filled for `empty`.
+    /// Exchanges the half that is being filled for `empty`, which is cleared first.
     pub(crate) fn exchange(&self, empty: &mut Half) {
         empty.clear();
         std::mem::swap(&mut locked(&self.filling).0, empty);

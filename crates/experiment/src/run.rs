@@ -58,8 +58,8 @@ pub struct ExperimentHandle(Arc<Shared>);
 #[derive(Default)]
 struct DeliveryOutcome {
     summary: ExperimentSummary,
-    /// The reason why a delivery ended, and the number of records since then. Some of the first of
-    /// these may have arrived.
+    /// For each delivery that failed, the reason and the number of records since then. These
+    /// include the records of the batch that failed, of which some may have arrived.
     failures: Vec<(String, u64)>,
     deliveries: Vec<Box<dyn Delivery>>,
     /// The deliveries that were added later. Their errors do not fail the experiment.

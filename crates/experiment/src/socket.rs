@@ -88,9 +88,9 @@ pub struct SocketLines {
     /// The channel to the thread that sends; an item is lines and the number of records in them.
     /// `None` once closed.
     sender: Option<SyncSender<(Vec<u8>, u64)>>,
-    /// The number of bytes that wait.
+    /// The number of bytes of the lines that wait to be sent.
     waiting: Arc<AtomicUsize>,
-    /// The number of records that wait.
+    /// The number of records in the lines that wait to be sent.
     records: Arc<AtomicU64>,
     connection: Connection,
     thread: Option<JoinHandle<io::Result<()>>>,

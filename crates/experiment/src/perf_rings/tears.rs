@@ -3,7 +3,8 @@
 /// A span of time: from behind the first time up to and including the second.
 pub(super) type Span = (u64, u64);
 
-/// The smallest span that contains both; `None` if both are `None`.
+/// The smallest span that contains both spans; the other span if one is `None`, and `None` if both
+/// are.
 pub(super) fn united(one: Option<Span>, other: Option<Span>) -> Option<Span> {
     match (one, other) {
         (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),
