@@ -86,14 +86,15 @@ impl fmt::Display for TwoNames {
 }
 
 impl NamesByIndex {
-    /// Adds the names of a database.
+    /// Adds the names of a database. A title index that has a name already keeps it.
     pub(crate) fn add(&mut self, database: &TitleDatabase) {
         for (index, name) in database.all().into_iter().filter(|(_, name)| !name.is_empty()) {
             self.0.entry((database.language(), index)).or_insert_with(|| name.into());
         }
     }
 
-    /// Adds the names that a database has for an object and its counters.
+    /// Adds the names that a database has for an object and its counters. A title index that has a
+    /// name already keeps it.
     pub(crate) fn add_object(&mut self, object: &CatalogueObject, database: &TitleDatabase) {
         for index in indexes(object) {
             if let Some(name) = database.name(index) {

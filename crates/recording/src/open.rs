@@ -233,7 +233,7 @@ pub fn reader_of_processes(paths: &[PathBuf]) -> Option<String> {
     })
 }
 
-/// The data block in a file, and its name for messages.
+/// The name of a file for messages, and the data block in it.
 fn whole_block(path: &Path) -> Result<(String, Vec<u8>), SourceError> {
     let bytes = read_block(path)?;
     if let Some(why) = other_form(path, &bytes) {
@@ -274,7 +274,7 @@ fn with_titles_of_capture(
     Ok(source)
 }
 
-/// The data block of a file in a capture, and its name for messages.
+/// The name of a file of a capture for messages, and the data block in it.
 fn listed_block(listed: &ListedFile) -> Result<(String, Vec<u8>), SourceError> {
     check(listed)?;
     whole_block(&listed.path)

@@ -131,7 +131,7 @@ impl FrameKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FrameHeader {
     kind: FrameKind,
-    /// The number of samples since the keyframe.
+    /// The number of samples since the keyframe; 0 for a frame that is no delta.
     since_key: u16,
     /// The length of the payload in bytes.
     length: u32,
@@ -141,7 +141,7 @@ struct FrameHeader {
     /// 100 ns since 1601.
     time: i64,
     /// The number of bytes from the beginning of the keyframe to this frame; the largest number
-    /// that fits if there are more.
+    /// that fits if there are more, and 0 for a frame that is no delta.
     back: u32,
 }
 

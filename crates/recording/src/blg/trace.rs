@@ -183,8 +183,9 @@ impl<W: Write + Seek> Trace<W> {
     }
 }
 
-/// Fills the header of a buffer (`WMI_BUFFER_HEADER`). The field for the number of used bytes is
-/// another one in the first buffer.
+/// Fills the header of a buffer (`WMI_BUFFER_HEADER`). `used` is the number of used bytes, and
+/// `current` the same with the bytes that found no room; in the first buffer, `used` is 0 and
+/// `current` is the number of used bytes.
 fn buffer_header(buffer: &mut [u8], (number, stamp): (u64, FileTime), used: usize, current: usize) {
     let mut header = Vec::with_capacity(BUFFER_HEADER);
     for value in [BUFFER, used, current, 0] {

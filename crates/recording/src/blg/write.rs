@@ -303,6 +303,7 @@ fn with_head(record: &mut Vec<u8>, kind: u16, inside: impl FnOnce(&mut Vec<u8>))
 }
 
 /// Appends a `PDH_RAW_COUNTER`: the status, the local time, both numbers, and the number of timers.
+/// Without a value, the status is [`NO_VALUE`] and the numbers are 0.
 fn push_single(record: &mut Vec<u8>, local: FileTime, value: Option<Pair>) {
     record.extend(value.map_or(NO_VALUE, |_| 0).to_le_bytes());
     record.extend(local.0.to_le_bytes());

@@ -13,7 +13,7 @@ pub(super) const END: u8 = 0;
 /// The next segments of the sample before, as many as the following number says, predict as many
 /// segments of this sample.
 pub(super) const KEEP: u8 = 1;
-/// The next segment of the sample before is the segment with the number that follows.
+/// Goes on with another segment of the sample before: the one with the number that follows.
 pub(super) const JUMP: u8 = 2;
 /// As many segments as the following number says have no prediction. Their lengths follow, and
 /// their bytes stand behind the operations.

@@ -96,8 +96,8 @@ impl Frames {
         Ok(done)
     }
 
-    /// The header of the frame at an offset; `None` where there is no complete frame. The payload
-    /// is read next.
+    /// The header of the frame at an offset; `None` where there is no complete frame. After this
+    /// call, [`payload`](Self::payload) reads the payload.
     pub(super) fn header(&mut self, at: u64) -> Result<Option<FrameHeader>, SourceError> {
         self.go(at)?;
         let mut bytes = [0; HEADER];
@@ -358,8 +358,8 @@ impl Reader {
         &self.damage
     }
 
-    /// The end of the last frame with a sound payload since the last keyframe; the keyframe's
-    /// offset if none is sound. Nothing behind it can be read.
+    /// The offset behind the last frame with a sound payload since the last keyframe; the
+    /// keyframe's offset if none is sound. Nothing behind that offset can be read.
     pub(crate) fn end_of_sound_frames(&mut self) -> Result<u64, SourceError> {
         if self.is_cut {
             return Err(error(&self.frames.path, SourceErrorKind::Malformed, TOO_DAMAGED));
