@@ -20,7 +20,7 @@ const SHARES: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
 /// The most records of one binding that may wait for delivery.
 const MOST_CAPACITY: usize = 1 << 20;
 
-/// The position of sections in Java's `EventKind`.
+/// The number that stands for sections, where other kinds are positions in Java's `EventKind`.
 const SECTION: u8 = 3;
 
 /// An experiment of a Java program, with its listeners and its queue of calls.
