@@ -1,4 +1,4 @@
-//! A source whose title indexes go to other objects, and the tests that every reader of it
+//! A source with title indexes that go to other objects, and the tests that every reader of it
 //! has to pass.
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -10,7 +10,7 @@ use perfhive_engine::{
 use perfhive_format::{CounterSpec, CounterType, LanguageId, TitleIndex};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// One object of one counter, or two.
+/// An object with one counter or two.
 #[derive(Clone, Debug)]
 pub struct Thing {
     /// Title index and name of the object.
@@ -36,7 +36,7 @@ impl Thing {
     }
 }
 
-/// An object with its counter, and instances of these values.
+/// An object with one counter, and instances of these names and values.
 #[must_use]
 pub fn thing(
     object: (u32, &'static str),
@@ -111,7 +111,8 @@ impl Renumbered {
         world.generation += 1;
     }
 
-    /// Makes the source show other things just before each of the next collections.
+    /// Makes the source show other things just before each of the next collections: those of
+    /// `next`, one after the other.
     pub fn show_while_collecting(&self, next: &[&[Thing]]) {
         self.world().next = next.iter().rev().map(|things| things.to_vec()).collect();
     }

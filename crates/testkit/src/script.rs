@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub type Script =
     dyn Fn(&Collection<'_>, &mut ObjectWriter<'_>) -> Result<(), ProviderError> + Send + Sync;
 
-/// A provider whose sessions run a closure.
+/// A provider with sessions that run a closure.
 pub struct ScriptProvider {
     /// The provider's name.
     pub name: String,
