@@ -232,6 +232,7 @@ impl<'a> InstanceData<'a> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
+    /// # Errors
     /// The reason why there is no value: [`NoValue::Born`] for an instance that the older sample
     /// lacks, if the counter's type takes two samples; [`NoValue::DifferentTypes`] for a sample of
     /// another category or machine, or one in which the title index belongs to another category or
