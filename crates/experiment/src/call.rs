@@ -17,7 +17,7 @@ use crate::EventKind;
 pub const CALLS_VARIABLE: &str = "PERFHIVE_CALLS";
 
 /// Tells a running experiment that the program is at the point `name`. The call has no effect
-/// without an experiment, or if the experiment did not ask for this name.
+/// without an experiment, and is only counted if the experiment did not ask for this name.
 ///
 /// A name is up to 96 bytes long; further bytes are cut off. A call with an empty name has no
 /// effect.

@@ -177,7 +177,8 @@ pub(crate) struct RecordStore {
 pub(crate) enum Kept {
     /// The record is kept.
     Stored,
-    /// The record is kept, and the half is now half full: it is time to deliver.
+    /// The record is kept, and is the one with which the half becomes half full: it is time to
+    /// deliver.
     HalfFull,
     /// There was no room for the record of this event.
     Lost(PerfEvent),

@@ -111,7 +111,7 @@ pub struct BindingCounts {
 pub struct ExperimentEnd {
     /// The figures of the events, by name.
     pub summary: ExperimentSummary,
-    /// The duration of the experiment.
+    /// The time from when the builder was made until the last records were delivered.
     pub elapsed: Duration,
     /// The counts of each binding.
     pub bindings: Vec<BindingCounts>,

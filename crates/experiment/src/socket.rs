@@ -99,6 +99,7 @@ pub struct SocketLines {
 impl SocketLines {
     /// Connects to `unix:PATH` or `tcp:127.0.0.1:PORT`.
     ///
+    /// # Errors
     /// An address of another form or of another machine, or one at which no program listens.
     pub fn connect(address: &str) -> io::Result<Self> {
         let connection = Connection::open(address)?;
@@ -128,6 +129,7 @@ impl SocketLines {
 
     /// Sends a line that the caller made, as [`JsonLines::line`] does.
     ///
+    /// # Errors
     /// Where there is no room for the line, or the receiver is gone.
     pub fn line(&mut self, line: &Value) -> io::Result<()> {
         self.lines.line(line)?;

@@ -32,7 +32,7 @@ impl Gaps {
         self.source = 0;
     }
 
-    /// Counts an event that is left out; a point counts for nothing.
+    /// Counts an event that is left out, unless it is a point.
     pub(super) fn leave_out(&mut self, event: &PerfEvent) {
         if event.kind != EventKind::Point {
             *self.left_out.entry(Arc::clone(&event.name)).or_default() += 1;
