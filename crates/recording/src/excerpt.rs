@@ -152,8 +152,8 @@ impl Source for Excerpt {
 }
 
 impl Recording for Excerpt {
-    /// Goes to a time, or to the excerpt's beginning where `to` is `None` or earlier. The sample
-    /// that is found there is the first of the every N-th ones.
+    /// Goes to a time, or to the excerpt's beginning where `to` is `None` or earlier. Every N-th
+    /// sample is then counted from the sample that is found there.
     fn seek(&mut self, to: Option<FileTime>) -> Result<(), SourceError> {
         self.go(to)
     }

@@ -27,8 +27,7 @@ pub(crate) struct MadeUpNames {
 impl MadeUpNames {
     /// A set of names in which a name has its first title index in `titles`, unless an earlier
     /// title of the list gives that index another name. Other names keep the indexes that were made
-    /// up in
-    /// `before`.
+    /// up in `before`.
     pub(crate) fn with(titles: &TitleList, before: &Self) -> Self {
         let mut names = Self { list: before.list.clone(), known: HashMap::new() };
         let mut first: HashMap<TitleIndex, &str> = HashMap::new();

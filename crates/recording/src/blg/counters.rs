@@ -14,11 +14,11 @@ use perfhive_format::{
 };
 use std::collections::HashMap;
 
-/// The length in bytes of a single counter.
+/// The length in bytes of a counter with a single value.
 const SINGLE: usize = 40;
-/// The length in bytes of an item of several, without its name.
+/// The length in bytes of an instance's item in a counter with several instances, without the name.
 const ITEM: usize = 24;
-/// The length in bytes of the head in front of several items.
+/// The length in bytes of the head in front of the items of a counter with several instances.
 const SEVERAL: usize = 24;
 
 /// The statuses of a value that exists: `PDH_CSTATUS_VALID_DATA` and `PDH_CSTATUS_NEW_DATA`.

@@ -116,6 +116,7 @@ pub struct BinaryLogWriter {
 impl BinaryLogWriter {
     /// Creates a log with these counters. A file that exists is replaced. `titles` are the English
     /// names of the machine, and `zone` is the time zone of the log's times.
+    ///
     /// # Errors
     /// An error where the file cannot be created.
     pub fn create(

@@ -53,8 +53,8 @@ impl Frames {
         Ok(Self { path: path.to_path_buf(), input, at: 0, length, payload: Vec::new() })
     }
 
-    /// Whether the file ends before its first frame is complete, or with it if its payload is
-    /// damaged. `false` for files that are not recordings.
+    /// Whether the file ends before its first frame is complete, or ends with its first frame and
+    /// the payload of that frame is damaged. `false` for a file that is not a recording.
     fn is_unfinished(&mut self) -> Result<bool, SourceError> {
         let mut bytes = [0; HEADER];
         self.go(0)?;

@@ -362,8 +362,9 @@ impl RecordingWriter {
         new
     }
 
-    /// Writes what readers need before the sample: before the first sample the head, then new
-    /// definitions, and once in [`GROUP`] samples copies of those that have none.
+    /// Writes what readers need before the sample: before the first sample the head, once in
+    /// [`GROUP`] samples copies of the heads and definitions that have no copy, and new
+    /// definitions.
     fn write_facts(
         &mut self,
         machine: &str,
@@ -395,7 +396,8 @@ impl RecordingWriter {
         Ok(())
     }
 
-    /// Writes a frame that is not a sample, as a compressed stream of its own.
+    /// Writes a frame that is not a sample, as a compressed stream of its own. The next sample
+    /// becomes a keyframe.
     fn reset(&mut self, kind: FrameKind, time: FileTime) -> Result<(), SourceError> {
         let thorough = raw::Encoder::new(LEVEL_OF_NAMES);
         let thorough = thorough.map_err(|cause| write_error(&self.path, &cause))?;
@@ -496,7 +498,8 @@ fn is_file_at(identity: FileIdentity, path: &Path, written: u64) -> bool {
     }
 }
 
-/// The numbers that distinguish an open file from all others: its device's and its own.
+/// The numbers that distinguish an open file from all others: its device's and its own. On systems
+/// other than Unix, both are 0.
 type FileIdentity = (u64, u64);
 
 fn identity_of(file: &Metadata) -> FileIdentity {

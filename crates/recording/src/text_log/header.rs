@@ -76,7 +76,7 @@ fn form_of(first: &[u8]) -> Option<u8> {
 /// The first line of a log: the banner, and the path of each column.
 pub(super) struct Header {
     pub(super) lines: csv::Reader<ShortLines<BufReader<Text>>>,
-    /// The number of this line in the file: a console's output begins with an empty line.
+    /// The number of this line in the file, from 1: a console's output begins with an empty line.
     pub(super) line: u64,
     pub(super) cells: Vec<String>,
     /// The cells of the line, before decoding.

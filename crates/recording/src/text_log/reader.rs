@@ -262,7 +262,8 @@ impl TextLog {
         }
     }
 
-    /// Whether the line in `self.record` has a cell for each column.
+    /// Whether the line in `self.record` has one cell for the time, one for each column, perhaps
+    /// one for a caption, and no others.
     fn is_whole(&self) -> bool {
         let cells = self.columns.len() + 1;
         self.record.len() == cells || self.has_caption && self.record.len() == cells + 1

@@ -32,8 +32,8 @@ struct Utf16 {
 }
 
 impl Text {
-    /// Text that is decoded if it is UTF-16: by its mark, because it begins with a letter and a zero, or
-    /// because the caller says so.
+    /// Text that is decoded if it is UTF-16: by its mark, because its first two bytes are a letter
+    /// and a zero in either order, or because `wanted` is UTF-16.
     pub(super) fn new(mut file: File, wanted: Option<FileEncoding>) -> Result<Self> {
         let mut mark = Vec::new();
         Read::take(&mut file, 2).read_to_end(&mut mark)?;
