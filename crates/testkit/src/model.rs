@@ -93,7 +93,8 @@ pub struct InstanceModel {
     pub name: Option<Vec<u8>>,
     /// The number that identifies the instance; `None` if it has none.
     pub unique_id: Option<i32>,
-    /// The title index of the parent's object, and the parent's index among its instances.
+    /// The title index of the parent's object, and the parent's index among its instances; `None`
+    /// without a parent.
     pub parent: Option<(TitleIndex, u32)>,
     /// The raw data.
     pub values: ValuesModel,

@@ -86,7 +86,7 @@ pub fn files(folder: &str, ending: &str) -> Vec<(String, Vec<u8>)> {
     names.into_iter().filter_map(|name| file(&name).map(|bytes| (name, bytes))).collect()
 }
 
-/// A line on the real standard error: the test harness would keep what a test
+/// Writes a line to the real standard error: the test harness would keep what a test
 /// that passes prints with the macros.
 fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");

@@ -108,7 +108,7 @@ impl ScriptProvider {
         }
     }
 
-    /// The same provider with an object that has instances.
+    /// The same provider, with instances for each of its objects.
     #[must_use]
     pub fn with_instances(mut self) -> Self {
         for object in &mut self.description.objects {
