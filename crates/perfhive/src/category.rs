@@ -83,7 +83,8 @@ impl Category {
         Self::new_in(&SharedSource::local()?, category)
     }
 
-    /// Whether this machine has a category with this name, in any language (.NET: `Exists`).
+    /// Whether this machine has a category with this name in any language, or with this title index
+    /// as text (.NET: `Exists`).
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::Category;
@@ -114,8 +115,8 @@ impl Category {
         Self::instance_exists_in(&SharedSource::local()?, instance, category)
     }
 
-    /// Whether a category of this machine has a counter of this name (.NET: `CounterExists`, with
-    /// the same order of arguments).
+    /// Whether a category of this machine has a counter with this name in any language, or with this
+    /// title index as text (.NET: `CounterExists`, with the same order of arguments).
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::Category;
@@ -176,7 +177,8 @@ impl Category {
         Self { source: source.clone(), tracked, all_titles: None }
     }
 
-    /// Whether a source has a category with this name, in any language.
+    /// Whether a source has a category with this name in any language, or with this title index as
+    /// text.
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::{Category, SharedSource};
@@ -212,7 +214,8 @@ impl Category {
         Self::new_in(source, category)?.has_instance(instance)
     }
 
-    /// Whether a category of a source has a counter of this name.
+    /// Whether a category of a source has a counter with this name in any language, or with this
+    /// title index as text.
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::{Category, SharedSource};
