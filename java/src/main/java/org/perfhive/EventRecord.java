@@ -17,7 +17,7 @@ import java.util.Optional;
  * @param threadTime the processor time that the thread had used at a start or end; empty for points,
  *     for virtual threads, and where the event belongs to no thread
  * @param taken when the event source handed out the event
- * @param sample how long the sample took
+ * @param sample how long the sample took; zero if no sample could be taken
  * @param sampled when the sample was over
  * @param done when the record was complete
  * @param readings the readings, in the order of the columns
