@@ -17,7 +17,7 @@ use crate::EventKind;
 pub const CALLS_VARIABLE: &str = "PERFHIVE_CALLS";
 
 /// Tells a running experiment that the program is at the point `name`. The call has no effect
-/// without an experiment, or if the experiment did not ask for this name.
+/// without an experiment, and is only counted if the experiment did not ask for this name.
 ///
 /// A name is up to 96 bytes long; further bytes are cut off. A call with an empty name has no
 /// effect.
@@ -65,7 +65,7 @@ pub fn section(name: &str) -> SectionGuard<'_> {
 #[derive(Debug)]
 pub struct SectionGuard<'a> {
     name: &'a str,
-    /// A section ends on the thread on which it started.
+    /// Keeps the guard on its thread: a section ends on the thread on which it started.
     on_this_thread: std::marker::PhantomData<*const ()>,
 }
 
@@ -144,7 +144,7 @@ mod linux {
         fifo: OwnedFd,
         /// The device and inode numbers of the FIFO.
         opened: (u64, u64),
-        /// The number of events that could not be written since the last one that was written.
+        /// The number of events that could not be written since an event was last written.
         lost: AtomicU32,
         /// The FIFO opened again after the program closed the descriptor; `None` if opening it
         /// again failed.
@@ -152,7 +152,8 @@ mod linux {
     }
 
     impl CallPipe {
-        /// Opens a FIFO that belongs to this user and that no other user may write to.
+        /// Opens the FIFO at a path. A file that is not a FIFO, belongs to another user, or gives
+        /// other users any right is an error.
         fn open(path: &Path) -> rustix::io::Result<Self> {
             let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOFOLLOW;
             // Opening anything else than a FIFO could have effects of its own.

@@ -81,7 +81,7 @@ impl CallNames {
 
     /// The shared text of the name of a call that was just read; `None` if calls with this name are
     /// not events, in which case the call is counted under its name, and `Err` if all names are
-    /// events and there are already too many.
+    /// events, this name is new, and there are already [`MOST_EVENT_NAMES`].
     fn of(&self, name: &str) -> Result<Option<Arc<str>>, ()> {
         let mut names = locked(&self.0);
         if let Some(name) = names.wanted.get(name) {

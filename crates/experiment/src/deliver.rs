@@ -66,14 +66,14 @@ pub struct JsonLines<W> {
 }
 
 impl<W: Write + Send> JsonLines<W> {
-    /// A delivery that writes lines to `out`. Times in them are seconds since the beginning of the
-    /// experiment, the same for all its deliveries.
+    /// A delivery that writes lines to `out`. Times in the lines are seconds since the beginning of
+    /// the experiment, also if the delivery was added later.
     pub fn new(out: W) -> Self {
         Self { out, text: Vec::new(), known: Vec::new() }
     }
 
-    /// Writes a line that the caller made, such as a description of the experiment. Records have
-    /// the `kind`s `source`, `record`, `section` and `end`.
+    /// Writes a line that the caller made, such as a description of the experiment. Its `kind`
+    /// should differ from those of the delivery's own lines: `source`, `record`, `section`, `end`.
     ///
     /// # Errors
     /// An error where the line cannot be written.

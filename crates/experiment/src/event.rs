@@ -13,8 +13,8 @@ pub struct PerfEvent {
     pub name: Arc<str>,
     /// Whether the event is a point, or the start or end of a section.
     pub kind: EventKind,
-    /// When the event happened, in nanoseconds of the machine's monotonic clock (`CLOCK_MONOTONIC`
-    /// on Linux).
+    /// When the event happened, in nanoseconds: on Linux on `CLOCK_MONOTONIC`, and on other systems
+    /// since this process first read the clock of events.
     pub time: u64,
     /// The number of the process in which the event happened; 0 for an event without a process.
     pub process: u32,

@@ -7,9 +7,9 @@
 //! | `pid = 42`, `tid != 7` | process and thread; also `<`, `<=`, `>`, `>=` |
 //! | `name = check*` | the event's name; `*` stands for any text |
 //! | `type = start` | `point`, `start` or `end` |
-//! | `seconds > 0.01` | the duration of the section |
+//! | `seconds > 0.01` | the duration of the section that the event ends |
 //! | `'Working Set' > 100000000` | the value of a sensor, in quotes |
-//! | `every 10` | each tenth of the events that the terms before the sample let through |
+//! | `every 10` | each tenth of the events that `pid`, `tid`, `name` and `type` let through |
 //!
 //! The terms `pid`, `tid`, `name`, `type` and `every` are decided before the sensors are read, so
 //! that an event that they leave out costs no sample.
@@ -200,6 +200,8 @@ fn word(text: &str) -> Result<(&str, bool, &str), BadFilter> {
 
 impl EventFilter {
     /// The same filter, limited to the events of one name; events of other names are all recorded.
+    /// Of the default filter this makes a filter that lets through all events of this name, also
+    /// where [`or_else`](Self::or_else) adds another filter.
     #[must_use]
     pub fn of_name(mut self, name: &str) -> Self {
         let name: Arc<str> = name.into();
@@ -224,7 +226,8 @@ impl EventFilter {
     }
 
     /// A filter that decides with `self` about the events that `self` is for by name and kind, and
-    /// with `other` about all other events.
+    /// with `other` about all other events. The default filter is for no events here: if `self` is
+    /// it, `other` decides about all events.
     #[must_use]
     pub fn or_else(mut self, other: Self) -> Self {
         self.rules.extend(other.rules);
@@ -311,7 +314,7 @@ struct BoundRule {
     terms: Vec<Term>,
     /// The index of each sensor's column, the comparison, and the number to compare with.
     sensors: Vec<(usize, Comparison, f64)>,
-    /// The number of events that the terms before the sample have let through.
+    /// The number of events that the terms `pid`, `tid`, `name` and `type` have let through.
     passed: u64,
 }
 

@@ -5,8 +5,8 @@
 //! - A **performance event** ([`PerfEvent`]) is a point in the life of a program at which it is
 //!   to be measured. It has a name; some events are the start or the end of a section.
 //! - An **event source** ([`EventSource`]) returns events. It is waited for, not polled:
-//!   [`Interval`] has one at equal distances, `Calls` one each time that the program under test
-//!   calls [`call`], [`start`] or [`end`].
+//!   [`Interval`] returns an event at equal distances of time, `Calls` returns one each time that
+//!   the program under test calls [`call`], [`start`] or [`end`].
 //! - A **binding** connects an event source with a
 //!   [`MeasurementContext`](perfhive_engine::measure::MeasurementContext): at each event its
 //!   sensors are read. Each binding has a thread, so that no event waits for another source.

@@ -6,10 +6,10 @@
 //! | request | answer |
 //! |---|---|
 //! | `{"do": "list"}` | the experiment's description, its bindings with their sensors and counts, names of calls |
-//! | `{"do": "sensors"}` | the sensors that can be bound, by group; with `"text"` those with it in their names |
+//! | `{"do": "sensors"}` | the sensors that can be bound, by group; with `"text"` those with this text in their names |
 //! | `{"do": "bind", "event": E, "sensors": [...]}`, with `"where"` for a filter | `{"note": N}`, a note for people or `null` |
-//! | `{"do": "start"}`, `"stop"`, with `"source"` for one | `{"bindings": N}` |
-//! | `{"do": "limit", "events": N}`, `null` for no limit; with `"source"` for one; with `"where"` for another filter (`"none"` for no filter), which without a source is not for intervals | `{"bindings": N}` |
+//! | `{"do": "start"}`, `"stop"`, with `"source"` for one event source | `{"bindings": N}` |
+//! | `{"do": "limit", "events": N}`, `null` for no limit; with `"source"` for one event source; with `"where"` for another filter (`"none"` for no filter), which without a source is not for intervals | `{"bindings": N}` |
 //! | `{"do": "fetch"}` | the lines of [`JsonLines`] from now on, and `{"kind": "alive"}` each second |
 //!
 //! An answer `{"error": "...", "why": W}` reports an error. W is `missing` where something named does not exist,
@@ -317,7 +317,8 @@ impl Served {
     }
 }
 
-/// The answer to a request that changed `count` bindings.
+/// The answer to a request that changed `count` bindings; an error if this is 0 and the request
+/// named an event source.
 fn changed(count: usize, source: Option<&str>) -> io::Result<Value> {
     match (count, source) {
         (0, Some(source)) => {

@@ -35,9 +35,9 @@ const MOST_BYTES: usize = 256 << 10;
 const THREAD_BYTES: usize = 64 << 10;
 /// The free space in bytes at or below which a ring may have lost a record.
 const FULL: usize = 128;
-/// The length of a record's header.
+/// The length of a record's header, in bytes.
 const HEADER: usize = 8;
-/// The length of the longest record that is read, without its header: a record of a name.
+/// The length in bytes of the longest record that is read, without its header: a record of a name.
 const RECORD_BYTES: usize = 40;
 
 const PROCESSORS: &str = "/sys/devices/system/cpu/online";
@@ -45,7 +45,7 @@ const PROCESSORS: &str = "/sys/devices/system/cpu/online";
 /// What a record reports. Of records of one time, those of earlier variants are returned first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum PerfTold {
-    /// A thread was made. The first one of a process has the process's number.
+    /// A thread was made. The first thread of a process has the process's number.
     Fork,
     /// A process became another program.
     Exec,
@@ -144,8 +144,9 @@ impl PerfRings {
         })
     }
 
-    /// Adds rings that report the threads that a process, and the processes that it starts, make, and the ends of
-    /// threads. If the process already has several threads, only what its first thread makes is reported.
+    /// Adds rings that report, of a process and the processes that it starts, each thread that they make, each
+    /// `execve`, and the ends of threads. If the process already has several threads, only what its first thread
+    /// makes is reported.
     pub(crate) fn add_threads(&mut self, process: u32) -> io::Result<()> {
         let mut builder = Builder::new(Software::DUMMY);
         builder.observe_pid(process.cast_signed()).inherit(true).task(true);
@@ -153,7 +154,8 @@ impl PerfRings {
         self.add(&mut builder, None)
     }
 
-    /// Adds rings that report each time that a process, of all processes, meets a place.
+    /// Adds rings that report each time that any process of the machine meets a place. `probe` is
+    /// the number that the records have in [`PerfTold::Hit`].
     pub(crate) fn add_probe(&mut self, probe: usize, place: PerfPlace<'_>) -> io::Result<()> {
         let mut builder = Builder::new(Software::DUMMY);
         let attributes = builder.attrs_mut();
@@ -264,7 +266,8 @@ impl PerfRings {
         Ok(())
     }
 
-    /// Adds the lost records that no record has reported, because none came after them.
+    /// Adds to `lost` the number of lost records that no record has reported, because none came
+    /// after them.
     fn ask_for_lost(&mut self) {
         for ring in self.rings.iter_mut().filter(|ring| ring.counts_lost) {
             let counted = ring.sampler.read_full().ok().and_then(|read| read.lost()).unwrap_or(0);
@@ -295,8 +298,8 @@ impl PerfRings {
 
 impl Ring {
     /// Reads up to `most` records. Returns their number, the number of lost records that they
-    /// report, and the span of time in which records may have been lost, which is `None` if none
-    /// was.
+    /// report, and the span of time in which records may have been lost; `None` instead of the span
+    /// if no record can have been lost.
     fn drain(&mut self, most: usize, out: &mut Vec<PerfRecord>) -> (usize, u64, Option<Span>) {
         let (mut count, mut lost, mut torn, mut lost_behind) = (0, 0, None, None);
         while count < most {

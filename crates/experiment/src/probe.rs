@@ -1,10 +1,10 @@
 //! Probes in unmodified programs, as events.
 //!
 //! The kernel puts a breakpoint at a place of a file (uprobe) into each process that has the file in its memory, and
-//! writes a record each time that a process meets the breakpoint. Its perf events of probes do not follow a process
-//! to its threads and children: a child would have to place the probe again, and cannot be made where it may not. So
-//! the perf events are for all processes. Records of other processes are left out here, by the forks that the kernel
-//! reports.
+//! writes a record each time that a process meets the breakpoint. The perf events of probes do not
+//! follow a process to its threads and children: each child would have to place the probe again,
+//! and a child that may not place probes could not be made. So the perf events are for all
+//! processes. Records of other processes are left out here, by the forks that the kernel reports.
 
 mod elf;
 
@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// The most places of a file at which one probe may be; a name with more places is an error.
 const MOST_PLACES: usize = 64;
 
-/// A point of a program file that is to be an event.
+/// A function or a USDT probe in a program file, to be an event each time that a process meets it.
 #[derive(Clone, Debug)]
 pub struct Probe {
     name: Arc<str>,
@@ -34,8 +34,10 @@ pub struct Probe {
 impl Probe {
     /// A point at the beginning of a function, given by its name in the symbols of a program or library file.
     ///
-    /// `NotFound` where there is no such file or function; `InvalidData` where the file is no
-    /// program; `InvalidInput` where more than 64 places have the name; others where the file
+    /// # Errors
+    /// `NotFound` where there is no such file or function, or where the name stands for one of
+    /// several functions, which is chosen when the program starts; `InvalidData` where the file is
+    /// no program; `InvalidInput` where more than 64 places have the name; others where the file
     /// cannot be read.
     pub fn function(file: &Path, symbol: &str) -> io::Result<Self> {
         Self::new(file, symbol, elf::functions(file, symbol)?)
@@ -43,6 +45,7 @@ impl Probe {
 
     /// A point at a USDT probe, which the authors of a program placed (`sys/sdt.h`).
     ///
+    /// # Errors
     /// `NotFound` where there is no such file or probe; `InvalidData` where the file is no program;
     /// `InvalidInput` where the probe is at more than 64 places; others where the file cannot be
     /// read.
@@ -89,8 +92,8 @@ impl Probe {
     }
 }
 
-/// The event source of probes: an event is a probe that is met by a process, by its threads or by
-/// the processes that it starts.
+/// The event source of probes: an event is a probe that is met by a process, by one of its threads
+/// or, with [`watch`](Self::watch), by a process that it starts.
 pub struct Probes {
     name: Arc<str>,
     probes: Vec<(Arc<str>, EventKind)>,
@@ -106,12 +109,13 @@ pub struct Probes {
     unknown: u64,
 }
 
-/// The way out for a user that may not place probes.
+/// The message where the kernel does not let this user place probes: what to do instead.
 const NOT_PERMITTED: &str = "the kernel lets only root (CAP_SYS_ADMIN) place probes in programs; run perfhive with sudo, and \
                              the program as its user: -- sudo -u USER PROGRAM, with the program's path in the event";
 
 impl Probes {
-    /// The events of a process that has only its first thread so far. They begin at once.
+    /// The events of a process, which must have only its first thread so far, and of the processes
+    /// that it starts. They begin at once.
     ///
     /// Other processes with the same file in their memory meet the probes, too, which costs them time. Their hits are
     /// no events.

@@ -32,7 +32,7 @@ use std::time::Duration;
 
 /// The most events that wait, and the most processes with an awaited end.
 const MOST: usize = 1 << 16;
-/// The longest name that the kernel keeps of a process.
+/// The length in bytes of the longest name that the kernel keeps of a process.
 const LONGEST_NAME: usize = 15;
 /// The number of lists in which the name of a new process is read: a shell makes the process before it becomes a
 /// program.
@@ -58,8 +58,8 @@ pub struct Processes {
     woken: Arc<OwnedFd>,
 }
 
-/// The processes with an end that the event source will report, with their names. Clones share the
-/// list of one source.
+/// The processes that are alive and the ends of which the event source will report: their names by
+/// their numbers. Clones share one list.
 #[derive(Clone, Debug, Default)]
 pub struct AliveProcesses(Arc<Mutex<HashMap<u32, Arc<str>>>>);
 
@@ -112,7 +112,7 @@ impl Processes {
         self
     }
 
-    /// The processes with an end that this source will report.
+    /// The processes that are alive and the ends of which this source will report.
     #[must_use]
     pub fn alive(&self) -> AliveProcesses {
         self.alive.clone()

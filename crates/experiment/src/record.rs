@@ -39,7 +39,7 @@ pub struct EventRecord {
     pub event: PerfEvent,
     /// The time at which the event source returned the event, on the clock of [`PerfEvent::time`].
     pub taken: u64,
-    /// How long the sample took.
+    /// How long the sample took; zero if no sample could be taken.
     pub sample: Duration,
     /// The time at which the sample ended, on the clock of [`PerfEvent::time`]:
     /// [`delay`](Self::delay) after the event.
@@ -177,13 +177,16 @@ pub(crate) struct RecordStore {
 pub(crate) enum Kept {
     /// The record is kept.
     Stored,
-    /// The record is kept, and the half is now half full: it is time to deliver.
+    /// The record is kept, and is the one with which the half becomes half full: it is time to
+    /// deliver.
     HalfFull,
     /// There was no room for the record of this event.
     Lost(PerfEvent),
 }
 
 impl RecordStore {
+    /// A store with its first half, and the second half. Each half has room for `capacity` records,
+    /// at least 2, of `width` readings.
     pub(crate) fn new(capacity: usize, width: usize) -> (Self, Half) {
         let (capacity, half) = (capacity.max(2), || Half::with_capacity(capacity.max(2), width));
         (Self { filling: Mutex::new((half(), 0)), capacity, width }, half())
@@ -216,7 +219,7 @@ impl RecordStore {
         (if is_half { Kept::HalfFull } else { Kept::Stored }, done)
     }
 
-    /// Exchanges the half that was filled for `empty`.
+    /// Exchanges the half that is being filled for `empty`, which is cleared first.
     pub(crate) fn exchange(&self, empty: &mut Half) {
         empty.clear();
         std::mem::swap(&mut locked(&self.filling).0, empty);

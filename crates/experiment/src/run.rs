@@ -58,8 +58,8 @@ pub struct ExperimentHandle(Arc<Shared>);
 #[derive(Default)]
 struct DeliveryOutcome {
     summary: ExperimentSummary,
-    /// The reason why a delivery ended, and the number of records since then. Some of the first of
-    /// these may have arrived.
+    /// For each delivery that failed, the reason and the number of records since then. These
+    /// include the records of the batch that failed, of which some may have arrived.
     failures: Vec<(String, u64)>,
     deliveries: Vec<Box<dyn Delivery>>,
     /// The deliveries that were added later. Their errors do not fail the experiment.
@@ -81,7 +81,8 @@ pub struct ExperimentBuilder {
 pub struct BindingCounts {
     /// The name of the event source.
     pub source: Arc<str>,
-    /// The number of recorded events.
+    /// The number of events that were measured and that the filter let through, including those
+    /// that were then lost.
     pub events: u64,
     /// The number of events that the filter left out.
     pub filtered: u64,
@@ -93,13 +94,14 @@ pub struct BindingCounts {
     pub skipped: u64,
     /// The sum of the times from when the source returned an event until its record was complete.
     pub busy: Duration,
-    /// Whether the binding records events.
+    /// Whether the binding records events: `false` if it is stopped, has reached its limit or has
+    /// failed.
     pub running: bool,
     /// The number of events after which the binding records no more; `None` for no limit.
     pub limit: Option<u64>,
     /// The sensors that are read at each event.
     pub columns: Vec<RecordColumn>,
-    /// The reason why the binding ended before the experiment; `None` if it did not.
+    /// The error with which the binding ended before the experiment; `None` if there was none.
     pub failure: Option<String>,
 }
 
@@ -109,11 +111,12 @@ pub struct BindingCounts {
 pub struct ExperimentEnd {
     /// The figures of the events, by name.
     pub summary: ExperimentSummary,
-    /// The duration of the experiment.
+    /// The time from when the builder was made until the last records were delivered.
     pub elapsed: Duration,
     /// The counts of each binding.
     pub bindings: Vec<BindingCounts>,
-    /// The deliveries that could not go on, each with the records that are missing there.
+    /// A text for each delivery that could not go on: the error, and the number of records that are
+    /// missing there. If the delivery failed at the end, the error alone.
     pub failures: Vec<String>,
 }
 
@@ -133,8 +136,10 @@ struct Bound {
     skipped: AtomicU64,
     undelivered: AtomicU64,
     busy: AtomicU64,
-    /// The numbers of events that the filter left out before they had a record, and afterwards.
+    /// The number of events that the filter left out before they had a record.
     filtered: AtomicU64,
+    /// The number of events that the filter left out by the durations of their sections, when they
+    /// had a record.
     filtered_late: AtomicU64,
     filter: Mutex<Option<BoundFilter>>,
     /// Whether there is a filter: without one, an event takes no lock for it.
@@ -184,16 +189,17 @@ impl Default for ExperimentBuilder {
 }
 
 impl ExperimentBuilder {
-    /// Adds a delivery, which gets the experiment's records. The figures are made even without a
-    /// delivery.
+    /// Adds a delivery, which gets the experiment's records. The [`ExperimentSummary`] is made even
+    /// without a delivery.
     #[must_use]
     pub fn deliver(mut self, delivery: impl Delivery + 'static) -> Self {
         self.deliveries.push(Box::new(delivery));
         self
     }
 
-    /// Sets how many records of each binding may wait for delivery. Twice as many fit in memory: as
-    /// many again may be with the delivery. The memory is allocated when the binding is made.
+    /// Sets how many records of each binding may wait for delivery, at least 2. Twice as many fit
+    /// in memory: as many again may be with the delivery. The memory is allocated when the binding
+    /// is made.
     #[must_use]
     pub fn capacity(mut self, records: usize) -> Self {
         self.capacity = records;
@@ -234,8 +240,8 @@ impl Experiment {
         self.handle.clone()
     }
 
-    /// Binds an event source to a context: at each event its sensors are read. Each sensor must be
-    /// of one instance, or of an object without instances.
+    /// Binds an event source to a context: at each event the sensors of the context are read. Each
+    /// sensor must be of one instance, or of an object without instances.
     ///
     /// # Errors
     /// A context that is already measuring, or that has a sensor of all instances; where no thread
@@ -248,10 +254,11 @@ impl Experiment {
         self.handle.bind(source, context)
     }
 
-    /// Binds an event source as [`bind`](Self::bind) does, and records what a filter lets through.
+    /// Binds an event source as [`bind`](Self::bind) does, and records only the events that a
+    /// filter lets through.
     ///
     /// # Errors
-    /// As there; a filter with a sensor that the context does not have.
+    /// As [`bind`](Self::bind); a filter with a sensor that the context does not have.
     pub fn bind_where(
         &self,
         source: impl EventSource + 'static,
@@ -317,10 +324,10 @@ impl Drop for Experiment {
 }
 
 impl ExperimentHandle {
-    /// As [`Experiment::bind`].
+    /// Binds an event source to a context, as [`Experiment::bind`] does.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Experiment::bind`].
     pub fn bind(
         &self,
         source: impl EventSource + 'static,
@@ -329,10 +336,10 @@ impl ExperimentHandle {
         self.bind_where(source, context, EventFilter::default())
     }
 
-    /// As [`Experiment::bind_where`].
+    /// Binds an event source to a context with a filter, as [`Experiment::bind_where`] does.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Experiment::bind_where`].
     pub fn bind_where(
         &self,
         source: impl EventSource + 'static,
@@ -408,7 +415,7 @@ impl ExperimentHandle {
         Ok(())
     }
 
-    /// As [`Experiment::bindings`].
+    /// The counts of all bindings at this moment, as [`Experiment::bindings`] returns them.
     #[must_use]
     pub fn bindings(&self) -> Vec<BindingCounts> {
         locked(&self.0.bound).iter().map(|one| one.bound.counts()).collect()
@@ -422,14 +429,14 @@ impl ExperimentHandle {
 
     /// Starts (`true`) or stops recording in the bindings of this event source, or in all bindings
     /// if `source` is `None`. Events of a stopped binding are counted as skipped. Returns the
-    /// number of bindings.
+    /// number of these bindings.
     pub fn set_running(&self, source: Option<&str>, running: bool) -> usize {
         self.each(source, |bound| bound.stopped.store(!running, Ordering::Relaxed))
     }
 
-    /// Sets the number of events after which bindings record no more; `None` for no limit. The
-    /// bindings are those of this event source, or all bindings if `source` is `None`. Returns the
-    /// number of bindings.
+    /// Sets the number of events, counted since a binding was made, after which the binding
+    /// records no more; `None` for no limit. The bindings are those of this event source, or all
+    /// bindings if `source` is `None`. Returns the number of these bindings.
     pub fn set_limit(&self, source: Option<&str>, events: Option<u64>) -> usize {
         let events = events.unwrap_or(u64::MAX);
         self.each(source, |bound| bound.limit.store(events, Ordering::Relaxed))
@@ -437,7 +444,7 @@ impl ExperimentHandle {
 
     /// Sets the filter of the bindings of this event source. If `source` is `None`, these are all
     /// bindings except those with an [interval](EventSource::interval). The filter `None` records
-    /// every event. Returns the number of bindings.
+    /// every event. Returns the number of these bindings.
     ///
     /// # Errors
     /// A filter with a sensor that one of the bindings does not have; then no binding is changed.

@@ -83,7 +83,7 @@ pub(crate) struct Sections {
     pub(crate) halves: Halves,
 }
 
-/// The names of events that are starts alone, or ends alone.
+/// The names of events of which the event source has only starts or only ends.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Halves {
     names: Vec<Arc<str>>,

@@ -88,9 +88,9 @@ pub struct SocketLines {
     /// The channel to the thread that sends; an item is lines and the number of records in them.
     /// `None` once closed.
     sender: Option<SyncSender<(Vec<u8>, u64)>>,
-    /// The number of bytes that wait.
+    /// The number of bytes of the lines that wait to be sent.
     waiting: Arc<AtomicUsize>,
-    /// The number of records that wait.
+    /// The number of records in the lines that wait to be sent.
     records: Arc<AtomicU64>,
     connection: Connection,
     thread: Option<JoinHandle<io::Result<()>>>,
@@ -99,6 +99,7 @@ pub struct SocketLines {
 impl SocketLines {
     /// Connects to `unix:PATH` or `tcp:127.0.0.1:PORT`.
     ///
+    /// # Errors
     /// An address of another form or of another machine, or one at which no program listens.
     pub fn connect(address: &str) -> io::Result<Self> {
         let connection = Connection::open(address)?;
@@ -128,6 +129,7 @@ impl SocketLines {
 
     /// Sends a line that the caller made, as [`JsonLines::line`] does.
     ///
+    /// # Errors
     /// Where there is no room for the line, or the receiver is gone.
     pub fn line(&mut self, line: &Value) -> io::Result<()> {
         self.lines.line(line)?;

@@ -163,8 +163,9 @@ pub(crate) fn places(data: &CategoryData, instance: &str, counter: &str, answer:
     answer.i32(at(row)).i32(at(column));
 }
 
-/// Puts all values into the answer, instance by instance. Without `older` they are the values of
-/// this data alone; with `older` they are calculated from the older data and this data.
+/// Puts all values into the answer, instance by instance, and the reason for each that is missing.
+/// Without `older` they are the values of this data alone; with `older` they are calculated from
+/// the older data and this data.
 pub(crate) fn values(
     data: &CategoryData,
     older: Option<&CategoryData>,

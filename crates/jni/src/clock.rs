@@ -3,7 +3,7 @@
 use perfhive::measure::{MonotonicTime, TimeSource, WallTime};
 use std::sync::LazyLock;
 
-/// The monotonic clock, with the same beginning for all readers of the program.
+/// The monotonic clock, which counts from the same moment for all readers of the program.
 static MONOTONIC: LazyLock<MonotonicTime> = LazyLock::new(MonotonicTime::default);
 
 /// Calls `read` with the clock of this number, which is the clock's position in Java's

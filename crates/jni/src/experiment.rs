@@ -14,13 +14,13 @@ use std::fs::File;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The shares of values that lie below the percentiles of Java's `SummaryFigures`.
+/// The shares of values that lie at or below each percentile of Java's `SummaryFigures`.
 const SHARES: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
 
 /// The most records of one binding that may wait for delivery.
 const MOST_CAPACITY: usize = 1 << 20;
 
-/// The position of sections in Java's `EventKind`.
+/// The number that stands for sections, where other kinds are positions in Java's `EventKind`.
 const SECTION: u8 = 3;
 
 /// An experiment of a Java program, with its listeners and its queue of calls.
@@ -35,8 +35,9 @@ pub(crate) struct JavaExperiment {
 }
 
 impl JavaExperiment {
-    /// Starts an experiment with room for `capacity` records of each binding. With a path, its
-    /// records are also written to that file, as JSON lines.
+    /// Starts an experiment with room for `capacity` records of each binding, at least 2 and at
+    /// most [`MOST_CAPACITY`]. With a path, its records are also written to that file, as JSON
+    /// lines.
     ///
     /// # Errors
     /// If the file cannot be created, or no thread can be started.

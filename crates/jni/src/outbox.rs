@@ -38,8 +38,8 @@ impl Outbox {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a batch of so many records. Where the room does not suffice for it, all its records are
-    /// counted as lost.
+    /// Adds a batch of so many records. Where other batches wait and the room does not suffice, all
+    /// records of the batch are counted as lost.
     fn push(&self, message: &[u8], records: usize) {
         let mut waiting = self.lock();
         if !waiting.batches.is_empty() && waiting.records + records > self.room {

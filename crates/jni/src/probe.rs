@@ -13,7 +13,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The number of anomalies for which a probe context has room from the beginning.
+/// The number of anomalies of one stage of a cycle for which a probe context has room without
+/// allocating.
 const ANOMALIES: usize = 64;
 
 /// The number of samples after which the frames that a source and its cache use in turn have their

@@ -241,7 +241,8 @@ impl CounterSnapshot {
         Ok(self.items.len())
     }
 
-    /// Puts all values into the answer.
+    /// Puts all items into the answer: the object, the counter, the instance, the type of the value
+    /// or [`NO_VALUE`], and the value.
     pub(crate) fn items(&self, answer: &mut Answer) -> Result<(), Failure> {
         answer.count(self.item_count()?);
         for item in &self.items {

@@ -101,8 +101,8 @@ mod windows {
     }
 
     /// The duration of each call in each round, in the order bare call, bare call again, bare call
-    /// on another thread, `RegistrySource`, `local:`; and the number of allocations of the last two
-    /// once warm.
+    /// on another thread, `RegistrySource`, `local:`; and the number of allocations that
+    /// `RegistrySource` and `local:` make together once warm.
     #[derive(Default)]
     struct Measured {
         times: [Vec<Duration>; ACTS],
@@ -145,7 +145,7 @@ mod windows {
         Measured { times, allocated }
     }
 
-    /// The order of the calls in a round: each permutation in turn.
+    /// The order of the calls in a round: over the rounds, each permutation in turn.
     fn order(round: usize) -> [usize; ACTS] {
         let mut order = std::array::from_fn(|act| act);
         // The digits of the round's number to the bases 5, 4, 3 and 2 select the next call.
@@ -181,7 +181,7 @@ mod windows {
     }
 
     impl Measured {
-        /// Runs a process of its own and adds its results.
+        /// Runs another process of this benchmark, and adds its results.
         fn add_process(&mut self, index: TitleIndex) {
             let mut process = Command::new(std::env::current_exe().unwrap());
             let output = process.args([LOADED_EACH_TIME, &index.to_string()]).output().unwrap();

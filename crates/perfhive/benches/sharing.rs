@@ -49,8 +49,8 @@ mod linux {
         of_rank(values, 0.5)
     }
 
-    /// Calls `work` at regular times until the end, and returns the duration of each call. Times
-    /// that were missed are left out, not caught up.
+    /// Calls `work` at `first` and at each `period` after it until the end, and returns the
+    /// duration of each call in seconds. Times that were missed are left out, not caught up.
     fn at_times(
         first: Instant,
         period: Duration,
@@ -206,8 +206,8 @@ mod linux {
     }
 
     impl Cooked {
-        /// Puts the readings into `into`, made anew if they are too old. Returns their
-        /// number, which grows each time they are made.
+        /// Puts the readings into `into`, made anew if they are too old. Returns how many times
+        /// readings have been made.
         fn read(this: &Mutex<Self>, into: &mut Vec<f64>) -> u64 {
             let mut kept = this.lock().unwrap();
             if kept.made.is_none_or(|made| made.elapsed() > KEPT) {
@@ -223,15 +223,15 @@ mod linux {
         }
     }
 
-    /// A consumer that measures next to the program: with a query of its own, or by the
-    /// shared cache of readings.
+    /// A consumer that measures next to the program: with a query of its own and the number of its
+    /// cycles, or by the shared cache of readings.
     enum Consumer {
         Query(Box<Query>, u64),
         Cooked(Arc<Mutex<Cooked>>),
     }
 
     impl Consumer {
-        /// Runs one measurement cycle. Returns the number of the data.
+        /// Runs one measurement cycle. Returns a number that grows with each new data.
         fn cycle(&mut self, into: &mut Vec<f64>) -> u64 {
             match self {
                 Self::Query(query, number) => {
@@ -267,8 +267,9 @@ mod linux {
         }
     }
 
-    /// The program that is measured: calculates over as much memory as a
-    /// processor's cache holds, on every processor.
+    /// One thread of the program that is measured, which has a thread for each processor:
+    /// calculates until `end` over as much memory as a processor's cache holds. Returns the number
+    /// of rounds over this memory, and the thread's processor time in seconds.
     fn calculate(end: &AtomicBool) -> (f64, f64) {
         let mut memory = vec![1u64; 32 << 10];
         let begun = seconds(ClockId::ThreadCPUTime);
@@ -288,9 +289,9 @@ mod linux {
     /// The results of a round next to the program.
     #[derive(Default)]
     struct Disturbed {
-        /// The amount that the program calculated in all; `pace` is the amount in each second of
-        /// processor time.
+        /// The number of rounds over its memory that the program calculated in each second.
         done: f64,
+        /// The number of these rounds in each second of the program's processor time.
         pace: f64,
         took: Vec<f64>,
         /// The number of times that a consumer got data that it had not had before.

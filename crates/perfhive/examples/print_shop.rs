@@ -127,7 +127,8 @@ impl Session for Till {
     }
 }
 
-/// A printer's name; its pages, jobs and waiting jobs.
+/// The printer of a line: its name, and the numbers of its pages, jobs and waiting jobs; `None` if
+/// the line lacks one of these.
 fn printer(line: &str) -> Option<(&str, [u64; 3])> {
     let mut fields = line.split('\t');
     let name = fields.next().filter(|name| !name.is_empty())?;

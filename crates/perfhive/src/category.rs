@@ -29,8 +29,8 @@ use std::sync::Arc;
 
 /// A performance object: the counters of one kind of thing (.NET: `PerformanceCounterCategory`).
 ///
-/// A category belongs to this machine. Its source is opened once in a program. The functions that
-/// end in `_in` take a category of another source.
+/// The functions without `_in` are for categories of this machine, the source of which is opened
+/// once in a program; those that end in `_in` are for categories of any source.
 ///
 /// ```ignore-windows,ignore-macos
 /// use perfhive::Category;
@@ -83,7 +83,8 @@ impl Category {
         Self::new_in(&SharedSource::local()?, category)
     }
 
-    /// Whether this machine has a category with this name (.NET: `Exists`).
+    /// Whether this machine has a category with this name in any language, or with this title index
+    /// as text (.NET: `Exists`).
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::Category;
@@ -114,7 +115,8 @@ impl Category {
         Self::instance_exists_in(&SharedSource::local()?, instance, category)
     }
 
-    /// Whether a category has a counter (.NET: `CounterExists`, with the same order of arguments).
+    /// Whether a category of this machine has a counter with this name in any language, or with this
+    /// title index as text (.NET: `CounterExists`, with the same order of arguments).
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::Category;
@@ -175,7 +177,8 @@ impl Category {
         Self { source: source.clone(), tracked, all_titles: None }
     }
 
-    /// Whether a source has a category with this name.
+    /// Whether a source has a category with this name in any language, or with this title index as
+    /// text.
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::{Category, SharedSource};
@@ -211,7 +214,8 @@ impl Category {
         Self::new_in(source, category)?.has_instance(instance)
     }
 
-    /// Whether a category of a source has a counter.
+    /// Whether a category of a source has a counter with this name in any language, or with this
+    /// title index as text.
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::{Category, SharedSource};
@@ -338,8 +342,8 @@ impl Category {
                 || now.source.find(&index, look).is_ok())
     }
 
-    /// The names of the counters without bases, in the shown language and in their order. A
-    /// counter without a name is its title index.
+    /// The names of the counters in the shown language, in the order of the counters. Bases are
+    /// left out. For a counter without a name, its title index is in the list.
     ///
     /// ```ignore-windows,ignore-macos
     /// let names = perfhive::Category::new("System")?.counter_names();
@@ -407,8 +411,8 @@ impl Category {
         Ok(CategoryData::new(directory.clone(), all_titles, object.name, sample))
     }
 
-    /// The titles in every language. If the source cannot list them now, only the titles that are
-    /// already known.
+    /// The titles in every language. If the source cannot list them now, or lists them for another
+    /// catalogue than the one in use, only the titles that are already known.
     fn all_titles(&mut self) -> Arc<TitleSet> {
         let Directory { generation, titles, .. } = &self.tracked.directory;
         if let Some((_, all)) = self.all_titles.as_ref().filter(|(of, _)| of == generation) {

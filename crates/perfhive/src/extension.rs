@@ -61,7 +61,7 @@ pub fn options() -> HostOptions {
 
 /// Enables a registered provider: ends its quarantine for all of the user's programs, and enables
 /// its registration if the registration is disabled. Running programs notice within seconds.
-/// Returns whether there was an account to end or a disabled registration.
+/// Returns whether there was an account, in quarantine or not, or a disabled registration.
 ///
 /// # Errors
 /// Where the account or the registration cannot be written. Writing the whole machine's
@@ -104,8 +104,8 @@ fn enable_registration(_: &str) -> std::io::Result<bool> {
     Ok(false)
 }
 
-/// Removes the account of a provider that is no longer registered, or that has another registration
-/// now. Returns whether there was an account.
+/// Removes the account of a provider, so that a later registration of the same name begins without
+/// one. The provider need not be registered. Returns whether there was an account.
 ///
 /// # Errors
 /// Where the account cannot be removed.

@@ -153,7 +153,7 @@ pub use perfhive_windows as windows;
 ))]
 pub use perfhive_shm as publish;
 
-/// Runs the examples of the README and of the manual as tests.
+/// Runs the examples of the README as tests; the types below run those of the manual.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

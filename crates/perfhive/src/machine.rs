@@ -1,7 +1,7 @@
 //! How each scheme that reads a machine is opened on this system.
 //!
 //! Every system has the same functions; for a scheme that the system lacks, the function
-//! returns an error that names the way out.
+//! returns an error that says what to do instead.
 
 #[cfg(target_os = "linux")]
 mod linux;

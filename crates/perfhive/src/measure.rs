@@ -115,9 +115,9 @@ pub fn data_source(address: &str, options: &OpenOptions) -> Result<SharedCounter
     }
 }
 
-/// The data source of any source, under a name of the caller's choice. Examples are two recordings
-/// of one machine, which need different names, and a source behind a [`Worker`](crate::Worker),
-/// which keeps to deadlines.
+/// The data source of any source, under a name of the caller's choice. This function is for two
+/// recordings of one machine, which need different names, and for a source behind a
+/// [`Worker`](crate::Worker), which keeps to deadlines.
 ///
 /// Data is kept for other readers for 500 ms. The present sample of a recording is kept as a whole
 /// until a reader that has already read it asks again; the recording then moves on. All readers are
@@ -146,9 +146,10 @@ pub fn counters_of(name: &str, mut source: impl Source + 'static) -> SharedCount
 }
 
 /// The name of an address's data source: `linux.procfs` for this machine, also where BPF reads
-/// the processes (`windows.winperf` on Windows); `windows.HOST` for another Windows machine;
-/// `log.MACHINE` for a recording of a machine, or `log.FILE` where the recording does not name
-/// it; `copy.FOLDER` for a copy of a machine's proc and sys.
+/// the processes (on Windows `windows.winperf`, or `windows.native` for `native:`);
+/// `windows.HOST` for another Windows machine; `log.MACHINE` for a recording, or, where `machine`
+/// is empty, `log.FILE` with the name of the first file without its ending; `copy.FOLDER` for a
+/// copy of a machine's proc and sys. `machine` has no effect on other addresses than recordings.
 ///
 /// ```ignore-windows
 /// use perfhive::measure;

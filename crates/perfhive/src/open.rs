@@ -6,8 +6,9 @@ use crate::scheme::SourceAddress;
 use perfhive_engine::{Source, SourceError, SourceErrorKind};
 
 impl OpenOptions {
-    /// The reader of processes and threads that a source uses, as the function
-    /// [`reader_of_processes`] returns it, but with the timeout of these options.
+    /// The reader of processes and threads that the source of an address uses, in one line for
+    /// people; `None` where the function [`reader_of_processes`] returns it. These options set the
+    /// timeout of the search for the reader, which takes time on Windows only.
     #[must_use]
     pub fn reader_of_processes(&self, address: &str) -> Option<String> {
         address.parse::<SourceAddress>().ok()?.reader(self)
@@ -32,8 +33,8 @@ impl OpenOptions {
     }
 }
 
-/// Opens a source with the default options: `local:`, or another
-/// [`SourceAddress`].
+/// Opens the source of an address with the default options. The address is `local:` or the text of
+/// another [`SourceAddress`].
 ///
 /// # Errors
 /// Where the text is no [`SourceAddress`], or the source cannot be read.
@@ -41,9 +42,10 @@ pub fn open(address: &str) -> Result<Box<dyn Source>, SourceError> {
     OpenOptions::new().open(address)
 }
 
-/// The reader of processes and threads that the source of an address uses, in one line for people;
-/// `None` where the source has no choice of readers, and for a text that is not an address. For a
-/// capture it is the reader that the capture was made with.
+/// The reader of processes and threads that the source of an address uses, in one line for people.
+/// For a capture it is the reader that the capture was made with. `None` for `proc:`, `registry://`
+/// and recordings other than captures, on Linux without the feature `bpf`, for a scheme that this
+/// system lacks, and for a text that is not an address.
 #[must_use]
 pub fn reader_of_processes(address: &str) -> Option<String> {
     OpenOptions::new().reader_of_processes(address)

@@ -22,9 +22,9 @@ impl OpenOptions {
         Self::default()
     }
 
-    /// Adds a title list for sources without names of their own: the bytes of a
-    /// `REG_MULTI_SZ`, or a text with one string a line. The language is English unless the
-    /// file's name begins with another language's code and a dot or underscore (`de.txt`,
+    /// Adds the file of a title list for sources without names of their own. The file has the bytes
+    /// of a `REG_MULTI_SZ`, or is a text with one string a line. The language is English unless the
+    /// file's name begins with another language's code and a dot, underscore or hyphen (`de.txt`,
     /// `007_counter.bin`).
     #[must_use]
     pub fn titles(mut self, file: impl Into<PathBuf>) -> Self {

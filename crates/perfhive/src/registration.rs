@@ -30,7 +30,7 @@ pub use perfhive_libraries::functions::fill as find_functions;
 pub use perfhive_libraries::hive::Scope;
 
 /// The registrar of this system for a scope, the whole machine or the user. It keeps registrations
-/// in the registry on Windows, and elsewhere in a file, which the manual describes.
+/// in the registry on Windows, and on Linux in a file, which the manual describes.
 ///
 /// # Errors
 /// Where the system has no place for registrations of this scope, or the environment names no home.

@@ -161,7 +161,8 @@ impl SourceAddress {
         Self::of("registry://", host)
     }
 
-    /// The address `file:PATH`: a recording, which is a capture's folder or a file.
+    /// The address `file:PATH`: a recording, which is a capture's folder, a file, or several files
+    /// with commas between their paths.
     #[must_use]
     pub fn file(path: &str) -> Self {
         Self::of("file:", path)

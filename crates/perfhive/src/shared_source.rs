@@ -339,8 +339,10 @@ impl SharedSource {
         Ok(lookup.directory().clone())
     }
 
-    /// A sample of an object that this handle has not had before. A live source is collected anew;
-    /// a recording gives its present sample or the next one.
+    /// Takes a sample that this handle has not had before, and returns one object of it. A live
+    /// source is asked for this object and for its counters `extra`, which are filled only on
+    /// request (index 0 stands for all of these); a recording gives its present sample or the next
+    /// one.
     pub(crate) fn sample(
         &mut self,
         object: TitleIndex,

@@ -26,8 +26,9 @@ fn told() -> Option<(String, u32)> {
     Some((std::env::var(WORK).ok()?, rounds))
 }
 
-/// The number of system calls of some rounds of a test's work, start and end of the program
-/// included. Reading the clock does not count: it is a system call on some machines only.
+/// The number of system calls of `rounds` rounds of a test's work, start and end of the program
+/// included; `None` where `strace` cannot be used. Reading the clock does not count: it is a system
+/// call on some machines only.
 fn calls(test: &str, work: &str, rounds: u32, folder: &Path) -> Option<i64> {
     let report = format!("perfhive-calls-{test}-{work}-{}", std::process::id());
     let report = std::env::temp_dir().join(report);
@@ -64,7 +65,8 @@ fn calls(test: &str, work: &str, rounds: u32, folder: &Path) -> Option<i64> {
 
 const MORE: u32 = 400;
 
-/// The number of system calls of `MORE` rounds; `None` where `strace` cannot be used.
+/// The number of system calls of `MORE` rounds, without start and end of the program; `None` where
+/// `strace` cannot be used.
 fn calls_of_more(test: &str, work: &str, folder: &Path) -> Option<i64> {
     let few = calls(test, work, 20, folder);
     let many = few.and_then(|few| Some(calls(test, work, 20 + MORE, folder)? - few));
@@ -74,8 +76,8 @@ fn calls_of_more(test: &str, work: &str, folder: &Path) -> Option<i64> {
     many
 }
 
-/// The variation of system calls at start and end of a program: its threads wait for each
-/// other, or need not.
+/// The greatest difference between the numbers of system calls that two runs of a program make at
+/// start and end: in one, threads may have to wait for each other.
 const SLACK: i64 = 20;
 
 #[test]

@@ -226,7 +226,8 @@ fn samples_of_two_readers_make_no_value_in_a_capture() {
     assert_eq!(perfhive::reader_of_processes(&folder.address()), None);
 }
 
-/// Captures recorded Windows data.
+/// Captures two recorded samples of Windows into a folder. Returns `false` where the tests have no
+/// recorded data.
 fn vista(folder: &Folder, options: &CaptureOptions) -> bool {
     let Some(root) = real::root() else { return false };
     let file = |n: u32| root.join(format!("windows-vista/s{n:02}_global.bin"));

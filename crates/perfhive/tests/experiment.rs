@@ -14,7 +14,8 @@ static ALLOCATOR: alloc::Counting = alloc::Counting;
 
 const EVENTS: usize = 300;
 
-/// Events at once after one another, with the allocations of the thread that measures before each.
+/// An event source with [`EVENTS`] events without a pause between them. `counts` has the number of
+/// allocations that the measuring thread had made at each wait; the numbers are sent at the end.
 struct Counted {
     name: Arc<str>,
     counts: Vec<u64>,

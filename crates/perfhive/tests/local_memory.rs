@@ -58,8 +58,8 @@ mod windows {
         PublishedCategory::builder("Web Shop").counter(counter).folder(folder).publish().unwrap()
     }
 
-    /// The variable is looked at when a source is opened, so this test runs in a process
-    /// that has it.
+    /// The variable `FOLDER` is looked at when a source is opened, so this test runs itself in a
+    /// process that has the variable.
     #[test]
     fn nothing_is_allocated_once_warm() {
         const TEST: &str = "windows::nothing_is_allocated_once_warm";

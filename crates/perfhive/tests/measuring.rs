@@ -88,7 +88,8 @@ fn shown(reading: &SensorReading) -> String {
     }
 }
 
-/// The reading of a requested sensor for one of its instances.
+/// The value of a requested sensor for one of its instances, or the code of the reason why there is
+/// no value; `None` if there is no reading. `asked` is the sensor's index among those requested.
 fn found(readings: &Readings, asked: usize, instance: u32) -> Option<String> {
     let instance = instance.to_string();
     let is_it = |reading: &&SensorReading| {
@@ -100,8 +101,8 @@ fn found(readings: &Readings, asked: usize, instance: u32) -> Option<String> {
     first
 }
 
-/// Checks that a share of time is possible. It may be more than 100 %: the kernel counts in
-/// ticks, and one tick can be longer than a short interval.
+/// Checks that a sensor of a share of time has a possible value for an instance. The value may be
+/// more than 100 %: the kernel counts in ticks, and one tick can be longer than a short interval.
 fn share(readings: &Readings, asked: usize, instance: u32) {
     let value = found(readings, asked, instance).unwrap();
     let number = value.parse::<f64>();

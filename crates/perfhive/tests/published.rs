@@ -20,8 +20,8 @@ fn publish(name: &str, folder: &PathBuf) -> PublishedCategory {
     category
 }
 
-/// The variable is looked at when a source is opened, so this test runs in a
-/// process that has it.
+/// The variable `FOLDER` is looked at when a source is opened, so this test runs itself in a
+/// process that has the variable.
 #[test]
 fn published_objects_do_not_replace_those_of_the_machine() {
     const TEST: &str = "published_objects_do_not_replace_those_of_the_machine";

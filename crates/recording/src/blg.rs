@@ -130,7 +130,8 @@ struct Mark {
     place: Place,
     number: u64,
     time: FileTime,
-    /// The latest time of the samples before the next mark: where the clock was set back, later than the last one's.
+    /// The latest time among the samples from this one up to the next mark. Where the clock was set
+    /// back, it is later than the time of the last of these samples.
     latest: FileTime,
 }
 
@@ -269,7 +270,8 @@ impl<R: Read + Seek> BinaryLog<R> {
         self.rewind(None)
     }
 
-    /// Remembers a mark. Beyond [`MOST_MARKS`], every second mark is dropped.
+    /// Takes the mark of the next sample: notes its time, and keeps the marks of every `stride`-th
+    /// sample. Beyond [`MOST_MARKS`], every second mark is dropped and `stride` doubled.
     fn mark(&mut self, mark: Mark) {
         if let Some(last) = self.marks.last_mut() {
             last.latest = last.latest.max(mark.time);

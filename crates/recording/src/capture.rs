@@ -50,10 +50,10 @@ impl CaptureOptions {
         Self::default()
     }
 
-    /// Replaces the name of the machine and those of instances by hashes, and
-    /// blanks texts in counters. Names that every machine has (`_Total`, `0`,
-    /// `svchost`) stay. One name has one hash in a capture, and another in the
-    /// next, so that names cannot be looked up.
+    /// Sets whether the name of the machine and those of instances are replaced by hashes, and
+    /// texts in counters are blanked. Names that every machine has (`_Total`, `0`, `svchost`) stay.
+    /// One name has one hash in a capture, and another in the next, so that names cannot be looked
+    /// up.
     #[must_use]
     pub fn hash_names(mut self, hash: bool) -> Self {
         self.hash_names = hash;

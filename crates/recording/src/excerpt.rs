@@ -152,7 +152,8 @@ impl Source for Excerpt {
 }
 
 impl Recording for Excerpt {
-    /// Goes to a time. Of every N-th sample, the one found there is the first.
+    /// Goes to a time, or to the excerpt's beginning where `to` is `None` or earlier. Every N-th
+    /// sample is then counted from the sample that is found there.
     fn seek(&mut self, to: Option<FileTime>) -> Result<(), SourceError> {
         self.go(to)
     }

@@ -21,7 +21,7 @@ pub(crate) fn error(
 /// Reads the bytes of one raw data block, whatever they hold.
 ///
 /// # Errors
-/// If the file cannot be read, or is larger than any data block.
+/// If the file cannot be read, or is larger than 128 MiB, which no data block is.
 pub fn read_block(path: impl AsRef<Path>) -> Result<Vec<u8>, SourceError> {
     read(path.as_ref(), BLOCK)
 }

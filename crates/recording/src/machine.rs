@@ -8,8 +8,8 @@ use perfhive_format::LanguageId;
 use std::sync::Arc;
 
 /// The samples of one machine, taken from a recording with blocks of several machines, such as a
-/// log of counters of several. Other sources answer with the objects of the first machine; this one
-/// answers with the objects of the machine that is named.
+/// log of the counters of several machines. Other sources answer with the objects of the first
+/// machine; this one answers with the objects of the machine that is named.
 pub struct MachinePart {
     source: Box<dyn Source>,
     machine: String,

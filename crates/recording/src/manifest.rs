@@ -79,7 +79,8 @@ pub(crate) struct ListedFile {
 /// The files that a manifest lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Contents {
-    /// The languages, each with its files of names and of help texts; `None` for a missing file.
+    /// The languages, each with its file of names and its file of help texts; `None` instead of a
+    /// file that the manifest does not list.
     pub(crate) titles: Vec<(LanguageId, Option<ListedFile>, Option<ListedFile>)>,
     /// The blocks of each sample.
     pub(crate) samples: Vec<Vec<ListedFile>>,
@@ -173,7 +174,8 @@ struct Files<'a> {
 }
 
 impl Files<'_> {
-    /// The file of a manifest's entry.
+    /// The file of a manifest's entry; an error if the entry names no file directly in the folder,
+    /// or one that was named before.
     fn of(&mut self, entry: &Value) -> Result<ListedFile, String> {
         let name = entry.get("file").and_then(Value::as_str).ok_or("names no file")?;
         let bytes = entry.get("bytes").and_then(Value::as_u64).ok_or("tells no size")?;

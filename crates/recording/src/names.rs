@@ -25,8 +25,9 @@ pub(crate) struct MadeUpNames {
 }
 
 impl MadeUpNames {
-    /// A set of names in which a name has its first title index in `titles`, unless that index has
-    /// another name before. Other names keep the indexes that were made up in `before`.
+    /// A set of names in which a name has its first title index in `titles`, unless an earlier
+    /// title of the list gives that index another name. Other names keep the indexes that were made
+    /// up in `before`.
     pub(crate) fn with(titles: &TitleList, before: &Self) -> Self {
         let mut names = Self { list: before.list.clone(), known: HashMap::new() };
         let mut first: HashMap<TitleIndex, &str> = HashMap::new();
@@ -84,14 +85,15 @@ impl fmt::Display for TwoNames {
 }
 
 impl NamesByIndex {
-    /// Adds the names of a database.
+    /// Adds the names of a database. A title index that has a name already keeps it.
     pub(crate) fn add(&mut self, database: &TitleDatabase) {
         for (index, name) in database.all().into_iter().filter(|(_, name)| !name.is_empty()) {
             self.0.entry((database.language(), index)).or_insert_with(|| name.into());
         }
     }
 
-    /// Adds the names that a database has for an object and its counters.
+    /// Adds the names that a database has for an object and its counters. A title index that has a
+    /// name already keeps it.
     pub(crate) fn add_object(&mut self, object: &CatalogueObject, database: &TitleDatabase) {
         for index in indexes(object) {
             if let Some(name) = database.name(index) {
@@ -101,7 +103,7 @@ impl NamesByIndex {
     }
 
     /// A title index of an object or of its counters to which a database gives another name than an
-    /// earlier file; `None` if there is none.
+    /// earlier file, without regard to case; `None` if there is none.
     pub(crate) fn conflict(
         &self,
         object: &CatalogueObject,

@@ -19,10 +19,10 @@ use std::sync::Arc;
 
 /// Opens raw data blocks, one a file, perfhive's recordings and binary logs of perfmon as
 /// successive samples of one machine; or text logs of perfmon; or a single folder that
-/// [`Capture`](crate::Capture) wrote; or a single file with the records of an experiment. `name` is
-/// the source's name in messages. Title lists in `titles` are preferred to those of a capture or
-/// log. Text logs are in `encoding`; without one, those that are neither UTF-8 nor UTF-16 are read
-/// as Windows-1252, with a warning.
+/// [`Capture`](crate::Capture) wrote, also by its manifest or one of its title lists; or a single
+/// file with the records of an experiment. `name` is the source's name in messages. Title lists in
+/// `titles` are preferred to those of a capture or log. Text logs are in `encoding`; without one,
+/// those that are neither UTF-8 nor UTF-16 are read as Windows-1252, with a warning.
 ///
 /// # Errors
 /// [`SourceErrorKind::Malformed`] if a file is not a data block or a capture is damaged,
@@ -133,7 +133,7 @@ fn open_text_logs(
 #[derive(Default)]
 struct Parts {
     samples: Vec<(String, Box<dyn Samples>)>,
-    /// Runs of data blocks that follow one another; the blocks are kept in memory.
+    /// The samples from files of data blocks that are not yet made a recording, in memory.
     blocks: Vec<Vec<RecordedBlock>>,
     titles: Vec<Arc<TitleDatabase>>,
     /// The titles of all binary logs, with the names for which an index was made up.
@@ -145,7 +145,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// Adds a file that is read into memory.
+    /// Adds a file with a data block, which is read into memory as a sample.
     fn add(&mut self, path: &Path) -> Result<(), SourceError> {
         let (shown, bytes) = whole_block(path)?;
         self.blocks.push(vec![(shown, bytes).into()]);
@@ -210,9 +210,9 @@ impl Parts {
     }
 }
 
-/// The reader that filled the Process object of a capture, in one line for people; `None` for
-/// other recordings. The first sample that has a label decides, since most captures have one
-/// origin only.
+/// The reader that filled the Process object of a capture, in one line for people; `None` for other
+/// recordings, and for a capture that does not tell. Of the first 64 blocks with an origin, the
+/// first one with the object decides, since most captures have one origin only.
 #[must_use]
 pub fn reader_of_processes(paths: &[PathBuf]) -> Option<String> {
     const PROCESS: TitleIndex = TitleIndex(230);
@@ -233,7 +233,7 @@ pub fn reader_of_processes(paths: &[PathBuf]) -> Option<String> {
     })
 }
 
-/// The data block in a file, and its name for messages.
+/// The name of a file for messages, and the data block in it.
 fn whole_block(path: &Path) -> Result<(String, Vec<u8>), SourceError> {
     let bytes = read_block(path)?;
     if let Some(why) = other_form(path, &bytes) {
@@ -274,7 +274,7 @@ fn with_titles_of_capture(
     Ok(source)
 }
 
-/// The data block of a file in a capture, and its name for messages.
+/// The name of a file of a capture for messages, and the data block in it.
 fn listed_block(listed: &ListedFile) -> Result<(String, Vec<u8>), SourceError> {
     check(listed)?;
     whole_block(&listed.path)

@@ -48,8 +48,8 @@ pub(crate) const MAGIC: [u8; 4] = *b"PHR1";
 /// The number of bytes in the header of a frame.
 const HEADER: usize = 32;
 
-/// The largest number of samples from one keyframe to the next. Damage within a sector costs at
-/// most as many samples.
+/// The largest number of samples from one keyframe, itself included, to the next. Damage within a
+/// sector costs at most as many samples.
 const GROUP: u16 = 60;
 
 /// The number of bytes of a sector: the smallest part of a disk that is damaged as a whole.
@@ -131,16 +131,17 @@ impl FrameKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FrameHeader {
     kind: FrameKind,
-    /// The number of samples since the keyframe.
+    /// The number of samples since the keyframe; 0 for a frame that is no delta.
     since_key: u16,
     /// The length of the payload in bytes.
     length: u32,
     /// CRC-32 of the payload.
     checksum: u32,
-    /// The time of the sample or, for a frame that is no sample, the time of writing.
+    /// The time of the sample or, for a frame that is no sample, the time of writing, in steps of
+    /// 100 ns since 1601.
     time: i64,
     /// The number of bytes from the beginning of the keyframe to this frame; the largest number
-    /// that fits if there are more.
+    /// that fits if there are more, and 0 for a frame that is no delta.
     back: u32,
 }
 

@@ -51,7 +51,7 @@ impl Pseudonyms {
         Self(RandomState::new())
     }
 
-    /// The hash of a name, or the name itself if every machine has it.
+    /// The hash of a name, or the name itself if it is empty or every machine has it.
     pub(super) fn of(&self, name: &str) -> String {
         if name.is_empty() || is_everywhere(name) {
             return name.to_string();
@@ -60,7 +60,8 @@ impl Pseudonyms {
     }
 
     /// The block of a frame with hashes for the names of its machine and its instances, and
-    /// zeros for texts in counters. Damaged objects are left out.
+    /// zeros for texts in counters. Damaged objects are left out; of a block with a damaged header,
+    /// only an empty header is left, all zeros.
     pub(super) fn rewrite(&self, frame: &Frame) -> Vec<u8> {
         let mut bytes = vec![0; PERF_DATA_BLOCK::SIZE];
         let Ok((header, _)) = DataBlock::scan(frame.as_bytes()) else {

@@ -30,9 +30,9 @@ impl From<(String, Vec<u8>)> for RecordedBlock {
 /// A source of recorded data blocks. Every collection answers with the next sample; behind the last
 /// sample the error is [`EndOfData`](SourceErrorKind::EndOfData).
 ///
-/// An ask for `Global` or `Costly` objects is answered with the blocks as recorded. An ask for
-/// indexes is answered with these objects and the objects of their instances' parents, as Windows
-/// adds Process to Thread. Only objects of the first block's machine are returned.
+/// An ask for `Global`, `Costly` or `Foreign` objects is answered with the blocks as recorded. An
+/// ask for indexes is answered with these objects of the first block's machine and the objects of
+/// their instances' parents, as Windows adds Process to Thread.
 pub struct ReplaySource {
     name: String,
     samples: Box<dyn Samples>,
@@ -63,8 +63,8 @@ pub(crate) trait Samples: Send {
     /// The times of the first and the last sample, and the number of samples.
     fn span(&mut self) -> Result<Span, SourceError>;
 
-    /// The latest time of all samples. Where the clock was set back, it is not that of the last
-    /// sample.
+    /// The latest time of all samples. Where the clock was set back, it may be later than the time
+    /// of the last sample.
     fn latest(&mut self) -> Result<FileTime, SourceError> {
         Ok(self.span()?.end)
     }

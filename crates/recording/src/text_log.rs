@@ -15,5 +15,5 @@ pub use header::text_log_columns;
 pub(crate) use reader::TextLog;
 pub use writer::{TextForm, TextLines, TextLogWriter, TextZone};
 
-/// The column's separator, and the name of the form in the banner.
+/// The forms of text logs: the separator of the columns, and the name of the form in the banner.
 const FORMS: [(u8, &str); 2] = [(b',', "PDH-CSV"), (b'\t', "PDH-TSV")];

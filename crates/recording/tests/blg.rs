@@ -208,7 +208,7 @@ impl Written {
     }
 }
 
-/// Counters of several types and clocks; the last one is of all instances.
+/// Counters of several types and clocks; the last counter is of all instances.
 const PATHS: [(&str, Option<&str>, &str); 8] = [
     ("System", None, "File Read Operations/sec"),
     ("System", None, "System Up Time"),
@@ -225,7 +225,7 @@ fn path((object, instance, counter): &(&str, Option<&str>, &str)) -> String {
     format!(r"\{object}{instance}\{counter}")
 }
 
-/// What each sample of a source has for the paths.
+/// The readings of [`PATHS`] in each sample of a source.
 fn all_readings(source: ReplaySource) -> Vec<Vec<perfhive_engine::Reading>> {
     let mut query = Query::new(source).unwrap();
     for one in &PATHS {
@@ -370,7 +370,7 @@ fn a_counter_without_a_valid_status_has_no_value_and_a_fault() {
     assert_eq!(query.readings()[0].value.as_ref().unwrap().as_f64(), 9.0);
 }
 
-/// A sub-record of a single counter.
+/// The kind and the contents of a sub-record with a single counter.
 fn single(local: i64, value: i64) -> (u16, Vec<u8>) {
     let mut inside = vec![0; 4];
     inside.extend(local.to_le_bytes());
@@ -382,7 +382,8 @@ fn single(local: i64, value: i64) -> (u16, Vec<u8>) {
 
 const RAW: u32 = perfhive_format::CounterType::PERF_COUNTER_LARGE_RAWCOUNT.0;
 
-/// All instances of a counter in a sample, of each its name and value.
+/// The kind and the contents of a sub-record with all instances of a counter, given by their names
+/// and values.
 fn several(local: i64, items: &[(&str, i64)]) -> (u16, Vec<u8>) {
     let mut inside: Vec<u8> = Vec::new();
     for number in [0, items.len() as u32, 0, 0] {

@@ -63,7 +63,8 @@ fn write(path: &Path, source: impl Fn() -> ReplaySource, zone: TextZone) -> u64 
     writer.finish().unwrap()
 }
 
-/// What each sample of a source has: machine and path, with the bits of the value.
+/// The time of each sample of a source, and the bits of its values by machine and path; `None` for
+/// a reading without a value.
 fn values(source: ReplaySource) -> Vec<(FileTime, BTreeMap<String, Option<u64>>)> {
     let mut query = all(source);
     let mut samples = Vec::new();
@@ -253,7 +254,7 @@ fn counters_beyond_those_that_are_read_of_an_object_are_told() {
     }
 }
 
-/// What the first sample of a source has.
+/// The bits of the values in the first sample of a source, by machine and path.
 fn values_of(source: ReplaySource) -> BTreeMap<String, Option<u64>> {
     values(source).swap_remove(0).1
 }

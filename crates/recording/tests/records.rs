@@ -154,7 +154,7 @@ fn records_are_the_same_behind_a_recording() {
     assert_eq!(values(copy.open()), expected());
 }
 
-/// The bytes of a recording that got each of these texts at once.
+/// The bytes of a recording to which these texts were written, each with one call.
 fn recorded(texts: &[String]) -> Vec<u8> {
     use std::io::Write as _;
     let file = Scratch::new("");

@@ -102,7 +102,8 @@ fn a_text_log_is_a_source_like_others() {
     );
 }
 
-/// What PowerShell writes with `>`, and other programs with the bytes the other way round.
+/// A text in UTF-16 with a byte order mark, as PowerShell writes it with `>`; `bytes_of` gives the
+/// order of the two bytes of a unit.
 fn utf16(text: &str, bytes_of: fn(u16) -> [u8; 2]) -> Vec<u8> {
     "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(bytes_of).collect()
 }

@@ -29,7 +29,7 @@ static COUNT: AtomicU64 = AtomicU64::new(0);
 static BYTES: AtomicU64 = AtomicU64::new(0);
 
 /// The number of requests for memory, and their bytes. Giving memory back does not count;
-/// growing it counts as another request, for the bytes it grew by.
+/// changing its size counts as another request, for the bytes that it grew by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Allocations {
     /// Calls of the allocator.
@@ -89,14 +89,14 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// What this thread has asked for so far. Zero for ever where [`Counting`] is
-/// not the allocator.
+/// The allocations of this thread so far. Zero for ever where [`Counting`] is not the allocator.
 #[must_use]
 pub fn thread() -> Allocations {
     THREAD.try_with(Cell::get).unwrap_or_default()
 }
 
-/// What all threads together have asked for so far.
+/// The allocations of all threads together so far. Zero for ever where [`Counting`] is not the
+/// allocator.
 #[must_use]
 pub fn process() -> Allocations {
     Allocations { count: COUNT.load(Ordering::Relaxed), bytes: BYTES.load(Ordering::Relaxed) }

@@ -43,9 +43,9 @@ pub fn all_changes(bytes: &[u8]) -> impl Iterator<Item = Change> + use<> {
     })
 }
 
-/// `per_byte` different changes of every byte: first the changes that matter most for
-/// lengths and counts (0, 255, one more, one less, the sign bit), then random ones. The
-/// same seed gives the same changes.
+/// `per_byte` different changes of every byte, at most 255: first the changes that matter most for
+/// lengths and counts (0, 255, one more, one less, the sign bit), then random ones. The same seed
+/// gives the same changes.
 pub fn some_changes(
     bytes: &[u8],
     per_byte: usize,
@@ -77,7 +77,7 @@ pub fn some_changes(
 pub struct Random(u64);
 
 impl Random {
-    /// Starts a sequence.
+    /// The beginning of a sequence; the same seed gives the same sequence.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self(seed)

@@ -14,9 +14,9 @@ pub mod script;
 pub mod shown;
 pub mod walk;
 
-/// The number of cases that a property gets: `cases`, or few under Miri, which is some
-/// hundred times slower. `PROPTEST_CASES` overrules neither; give `PERFHIVE_CASES` (a
-/// number) to run more or fewer everywhere.
+/// The number of cases that a property gets: `cases`, or at most two where tests are slow
+/// ([`is_slow`]). `PROPTEST_CASES` overrules neither; give `PERFHIVE_CASES` (a number) to run
+/// more or fewer everywhere.
 #[must_use]
 pub fn cases(cases: u32) -> u32 {
     let wanted = std::env::var("PERFHIVE_CASES");

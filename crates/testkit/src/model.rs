@@ -21,9 +21,9 @@ use perfhive_format::{
 pub struct BlockModel {
     /// Name of the machine.
     pub system_name: String,
-    /// The object that a tool should show first.
+    /// The object that a tool should show first; `None` if the block names none.
     pub default_object: Option<TitleIndex>,
-    /// Calendar time.
+    /// The calendar time of the block.
     pub system_time: CalendarTime,
     /// The block's clocks; those of the objects stay zero.
     pub clocks: Clocks,
@@ -40,11 +40,11 @@ pub struct ObjectModel {
     pub help: TitleIndex,
     /// The level of detail.
     pub detail: DetailLevel,
-    /// Place of the counter that a tool should show first.
+    /// The index of the counter that a tool should show first; `None` if the object names none.
     pub default_counter: Option<u32>,
     /// Code page of the instance names.
     pub code_page: u32,
-    /// The object's clock.
+    /// The time on the object's clock, in its ticks.
     pub time: i64,
     /// Ticks a second of the object's clock.
     pub frequency: i64,
@@ -63,13 +63,13 @@ pub struct CounterModel {
     pub help: TitleIndex,
     /// The counter type.
     pub counter_type: CounterType,
-    /// Power of ten for charts.
+    /// The exponent of the power of ten by which charts multiply values.
     pub scale: i32,
     /// The level of detail.
     pub detail: DetailLevel,
     /// Size of the data in bytes.
     pub size: u32,
-    /// Where the data lies in the counter block.
+    /// The offset of the data in the counter block, in bytes.
     pub offset: u32,
 }
 
@@ -91,9 +91,10 @@ pub enum BodyModel {
 pub struct InstanceModel {
     /// The bytes of the name without terminator; `None` where it has none.
     pub name: Option<Vec<u8>>,
-    /// The number that identifies the instance.
+    /// The number that identifies the instance; `None` if it has none.
     pub unique_id: Option<i32>,
-    /// The parent's object, and its place there.
+    /// The title index of the parent's object, and the parent's index among its instances; `None`
+    /// without a parent.
     pub parent: Option<(TitleIndex, u32)>,
     /// The raw data.
     pub values: ValuesModel,
@@ -311,7 +312,7 @@ impl ValuesModel {
         Self(definitions.iter().map(data).collect())
     }
 
-    /// The values in a counter block, whose bytes are given from its length field on.
+    /// The values in a counter block; `block` has its bytes from the length field on.
     #[must_use]
     pub fn cut_from(counters: &[CounterModel], block: &[u8]) -> Self {
         let data = |counter: &CounterModel| counter.data_in(block).map(<[u8]>::to_vec);

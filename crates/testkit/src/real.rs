@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The variable that names another folder.
+/// The environment variable with the path of the folder with the real data.
 pub const VARIABLE: &str = "PERFHIVE_REAL_DATA";
 
 /// The folder with the real data; `None`, said once on standard error, where
@@ -54,10 +54,10 @@ pub fn file(name: &str) -> Option<Vec<u8>> {
     }
 }
 
-/// As [`file()`], as text.
+/// One file of the real data, as text. `None`, said on standard error, where it is absent.
 ///
 /// # Panics
-/// Where the file is not UTF-8.
+/// Where the file is there and cannot be read, or is not UTF-8.
 #[must_use]
 pub fn text(name: &str) -> Option<String> {
     match String::from_utf8(file(name)?) {
@@ -66,8 +66,8 @@ pub fn text(name: &str) -> Option<String> {
     }
 }
 
-/// The files of a folder whose names end as given, sorted, each with its
-/// contents; empty where the real data is absent.
+/// The files of a folder of the real data with names that end in `ending`, sorted: for each the
+/// folder and name with `/` between them, and the contents. Empty where the folder is absent.
 #[must_use]
 pub fn files(folder: &str, ending: &str) -> Vec<(String, Vec<u8>)> {
     let Some(root) = root() else {
@@ -86,7 +86,7 @@ pub fn files(folder: &str, ending: &str) -> Vec<(String, Vec<u8>)> {
     names.into_iter().filter_map(|name| file(&name).map(|bytes| (name, bytes))).collect()
 }
 
-/// A line on the real standard error: the test harness would keep what a test
+/// Writes a line to the real standard error: the test harness would keep what a test
 /// that passes prints with the macros.
 fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");

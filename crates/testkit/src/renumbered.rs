@@ -1,4 +1,4 @@
-//! A source whose title indexes go to other objects, and the tests that every reader of it
+//! A source with title indexes that go to other objects, and the tests that every reader of it
 //! has to pass.
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -10,7 +10,7 @@ use perfhive_engine::{
 use perfhive_format::{CounterSpec, CounterType, LanguageId, TitleIndex};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// One object of one counter, or two.
+/// An object with one counter or two.
 #[derive(Clone, Debug)]
 pub struct Thing {
     /// Title index and name of the object.
@@ -36,7 +36,7 @@ impl Thing {
     }
 }
 
-/// An object with its counter, and instances of these values.
+/// An object with one counter, and instances of these names and values.
 #[must_use]
 pub fn thing(
     object: (u32, &'static str),
@@ -111,7 +111,8 @@ impl Renumbered {
         world.generation += 1;
     }
 
-    /// Makes the source show other things just before each of the next collections.
+    /// Makes the source show other things just before each of the next collections: those of
+    /// `next`, one after the other.
     pub fn show_while_collecting(&self, next: &[&[Thing]]) {
         self.world().next = next.iter().rev().map(|things| things.to_vec()).collect();
     }
@@ -215,13 +216,15 @@ impl Source for Renumbered {
 /// Title index and name of the counter of the tests.
 const ITEMS: (u32, &str) = (12, "Items");
 
-/// The objects `Custom`, whose counter `Items` of instance `a` is 42, and `Other`.
+/// The objects `Custom` and `Other` under these title indexes. Their counter `Items` of instance
+/// `a` is 42 in `Custom` and 666 in `Other`.
 #[must_use]
 pub fn two(custom: u32, other: u32) -> [Thing; 2] {
     [thing((custom, "Custom"), ITEMS, &[("a", 42)]), thing((other, "Other"), ITEMS, &[("a", 666)])]
 }
 
-/// Lists without `Custom`, whose index belongs to another object.
+/// Lists without `Custom`; in each of them the index 10, which `Custom` had, belongs to another
+/// object.
 #[must_use]
 pub fn gone() -> [[Thing; 1]; 4] {
     [
@@ -239,9 +242,9 @@ pub type ItemsReader = Box<dyn FnMut() -> String>;
 /// What a reader does when an index changes while it takes a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DuringSample {
-    /// It takes the sample again.
+    /// The reader takes the sample again.
     Repeats,
-    /// It has no value this time.
+    /// The reader has no value this time.
     Skips,
 }
 
@@ -331,11 +334,11 @@ pub fn reader_follows_names(during: DuringSample, open: impl Fn(Renumbered) -> I
     assert_eq!(read(), "42");
 }
 
-/// Tests that a reader of one of two objects of one name never gets the other's values:
-/// `open` makes the readers of both, in the order of their indexes.
+/// Tests that a reader of one of two objects of one name never gets values of the other object.
+/// `open` makes a reader of each object, in the order of the objects' indexes.
 ///
 /// # Panics
-/// Where it gets them.
+/// Where a reader gets values of the other object.
 pub fn reader_keeps_to_its_namesake(open: impl Fn(Renumbered) -> [ItemsReader; 2]) {
     let twin = |index, value| thing((index, "Dice"), ITEMS, &[("a", value)]);
     let cards = |index| thing((index, "Cards"), ITEMS, &[("a", 3)]);

@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub type Script =
     dyn Fn(&Collection<'_>, &mut ObjectWriter<'_>) -> Result<(), ProviderError> + Send + Sync;
 
-/// A provider whose sessions run a closure.
+/// A provider with sessions that run a closure.
 pub struct ScriptProvider {
     /// The provider's name.
     pub name: String,
@@ -108,7 +108,7 @@ impl ScriptProvider {
         }
     }
 
-    /// The same provider, whose object has instances.
+    /// The same provider, with instances for each of its objects.
     #[must_use]
     pub fn with_instances(mut self) -> Self {
         for object in &mut self.description.objects {
@@ -121,8 +121,8 @@ impl ScriptProvider {
 /// One instance of a scripted object: name, parent and values.
 pub type Row<'a> = (&'a str, Option<(TitleIndex, u32)>, &'a [u64]);
 
-/// A data block with one machine, one second for each unit of `seconds`, and
-/// objects with instances.
+/// A data block of a machine, with these objects with instances. Its time is `seconds` seconds
+/// after a fixed time, so that blocks of different `seconds` can be samples of one source.
 #[must_use]
 pub fn block(
     machine: &str,

@@ -67,7 +67,8 @@ impl ShownBlock {
         self.shown().block = block;
     }
 
-    /// Makes the source add these faults to each answer from now on.
+    /// Makes the source add these faults to each answer from now on, in place of those that were
+    /// set before.
     pub fn add_faults(&self, faults: Vec<Fault>) {
         self.shown().faults = faults;
     }
@@ -90,7 +91,7 @@ impl ShownBlock {
         self.shown().deadlines.clone()
     }
 
-    /// The number of collections.
+    /// The number of collections so far, including those that failed.
     #[must_use]
     pub fn taken(&self) -> u64 {
         self.shown().taken

@@ -3,7 +3,8 @@
 /// A span of time: from behind the first time up to and including the second.
 pub(super) type Span = (u64, u64);
 
-/// The smallest span that contains both; `None` if both are `None`.
+/// The smallest span that contains both spans; the other span if one is `None`, and `None` if both
+/// are.
 pub(super) fn united(one: Option<Span>, other: Option<Span>) -> Option<Span> {
     match (one, other) {
         (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),
@@ -25,7 +26,9 @@ impl Tears {
         Self { span: (0, 0), is_behind: true, gap: 0 }
     }
 
-    /// Adds a span. `earliest` is the time of the earliest event that was not yet returned.
+    /// Adds a span. `earliest` is the time of the earliest event that was not yet returned: if it
+    /// is not behind the present span, the two spans become one, and otherwise the new span
+    /// replaces the present one.
     pub(super) fn add(&mut self, new: Span, earliest: Option<u64>) {
         let before = earliest.is_some_and(|earliest| earliest <= self.span.1).then_some(self.span);
         self.gap += u64::from(!self.is_behind);
@@ -34,7 +37,7 @@ impl Tears {
     }
 
     /// The [`gap`](crate::PerfEvent::gap) of the next event, which has this time. Within a span in
-    /// which records may have been lost, each event has a gap of its own.
+    /// which records may have been lost, no two events have the same gap.
     pub(super) fn gap(&mut self, time: u64) -> u64 {
         let (from, to) = self.span;
         if time > from {

@@ -197,7 +197,7 @@ impl<'a> Notes<'a> {
         Some(if self.is_little { u64::from_le_bytes(*bytes) } else { u64::from_be_bytes(*bytes) })
     }
 
-    /// Takes so many bytes. The next read begins at a multiple of four.
+    /// Takes `length` bytes, and passes over the padding to the next multiple of four.
     fn padded(&mut self, length: u32) -> Option<&'a [u8]> {
         let length = usize::try_from(length).ok()?;
         let (bytes, _) = self.rest.split_at_checked(length)?;

@@ -105,8 +105,9 @@ impl DeliveryOutcome {
 
 impl Bound {
     /// Whether the filter lets a record through by the duration of the section that it ends,
-    /// without the calls in it; `true` for a filter without a duration for the record's name. With
-    /// one, only ends of sections pass, and only if their duration is known and matches.
+    /// without the calls in it; `true` without a filter, or if the filter has no duration for the
+    /// record's name. With a duration, only ends of sections pass, and only if the duration of the
+    /// section is known and matches.
     fn chooses(&self, record: &EventRecord, section: Option<&Section>) -> bool {
         let mut filter = locked(&self.filter);
         let name = &record.event.name;

@@ -32,12 +32,14 @@ impl Gaps {
         self.source = 0;
     }
 
+    /// Counts an event that is left out, unless it is a point.
     pub(super) fn leave_out(&mut self, event: &PerfEvent) {
         if event.kind != EventKind::Point {
             *self.left_out.entry(Arc::clone(&event.name)).or_default() += 1;
         }
     }
 
+    /// The gap of an event of the present source among all events of the binding.
     pub(super) fn of(&self, event: &PerfEvent) -> u64 {
         let left_out = self.left_out.get(&event.name).copied().unwrap_or_default();
         self.before + event.gap + left_out

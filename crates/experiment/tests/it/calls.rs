@@ -106,10 +106,11 @@ fn section_of_known_duration_is_measured_so() {
     assert!((expected * 0.9..).contains(&worked), "{worked}");
 }
 
-/// The most that is left of a call when its time is taken off.
+/// The most that is left of a call when its time is taken off, in seconds.
 const LEFT: f64 = 2e-6;
 
-/// The most by which work behind a call is slower, since the call has cooled its caches.
+/// The most by which work behind a call takes longer, in seconds, since the call has cooled the
+/// processor's caches.
 const COLDER: f64 = 5e-6;
 
 /// The time of calls is taken off, however far they are apart: a section with nothing in it takes no time, and the same
@@ -151,7 +152,7 @@ fn time_of_calls_is_taken_off_at_every_distance() {
     }
 }
 
-/// The program above, which is ended with this.
+/// The program under test while it calls without end; it is ended when this value is dropped.
 struct Flood(Child);
 
 impl Flood {

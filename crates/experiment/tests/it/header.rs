@@ -34,7 +34,7 @@ int main(void)
 }
 "#;
 
-/// Sections with nothing in them, with calls of a signal handler meanwhile.
+/// A program with sections that have nothing in them but the calls of a signal handler.
 const INTERRUPTED: &str = r#"
 #include "perfhive_experiment.h"
 #include <signal.h>
@@ -59,7 +59,8 @@ int main(void)
 }
 "#;
 
-/// Closes its descriptors, gives their numbers to another file, and closes the standard streams, too.
+/// A program that closes its descriptors, gives their numbers to another file, and then closes its standard streams,
+/// too. It calls before, between and after.
 const CLOSING: &str = r#"
 #include "perfhive_experiment.h"
 

@@ -29,14 +29,14 @@ fn shown() -> ShownBlock {
     ShownBlock::new(&[(10, "Engine"), (12, "Speed")], shows(42)).pooled()
 }
 
-/// A block in which that counter has a value.
+/// A block in which the counter of [`shown`] has the value `speed`.
 fn shows(speed: u64) -> Vec<u8> {
     let gauge = CounterSpec::new(TitleIndex(12), CounterType::PERF_COUNTER_RAWCOUNT);
     let rows: &[Row<'_>] = &[("main", None, &[speed])];
     block("HOST", 1, &[(TitleIndex(10), &[gauge], rows)])
 }
 
-/// A context of that counter.
+/// A context of the counter of [`shown`], read from `source`.
 fn context(source: ShownBlock) -> MeasurementContext {
     let mut sources = DataSources::new();
     sources.add(CounterSource::new("test.host", source)).unwrap();
@@ -44,7 +44,7 @@ fn context(source: ShownBlock) -> MeasurementContext {
     MeasurementContext::new(&mut sources, &[name]).unwrap()
 }
 
-/// A source with a given number of events, one at once after another.
+/// An event source with a given number of events, without a pause between them.
 struct Burst {
     left: usize,
     name: Arc<str>,

@@ -48,7 +48,7 @@ fn events(client: &mut ManagedExperiment) -> u64 {
     about["bindings"][0]["events"].as_u64().unwrap()
 }
 
-/// Waits until there are more events.
+/// Waits until the experiment has more than `count` events; returns their number.
 fn more_than(client: &mut ManagedExperiment, count: u64) -> u64 {
     let begun = Instant::now();
     loop {
@@ -218,7 +218,7 @@ fn clients_that_hang_hold_no_one_up() {
     assert!(end.failures.is_empty(), "{:?}", end.failures);
 }
 
-/// A process that listens in place of an experiment and does as it is told.
+/// The error of a request to a listener in place of an experiment, which answers with these bytes.
 fn lying(socket: &Path, answer: Vec<u8>) -> std::io::Error {
     let listener = UnixListener::bind(socket).unwrap();
     let mut client = client(socket, SHORT);

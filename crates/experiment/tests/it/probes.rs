@@ -103,7 +103,7 @@ fn compile(folder: &Folder) -> PathBuf {
     program
 }
 
-/// The program, which waits.
+/// The running program [`SHOP`], which waits for a line; it is ended when this value is dropped.
 struct Shop(Child);
 
 impl Shop {
@@ -129,7 +129,7 @@ impl Drop for Shop {
     }
 }
 
-/// The event source; `None` where this user may not have it.
+/// The event source of probes in a shop; `None` where this user may not place probes.
 fn watch(shop: &Shop, probes: &[Probe]) -> Option<Probes> {
     match Probes::watch(shop.0.id(), probes) {
         Ok(probes) => Some(probes),
@@ -262,7 +262,7 @@ fn hits_beyond_the_room_are_counted_as_missed() {
     assert!(found > 1000 && missed > 1000, "{found} {missed}");
 }
 
-/// A source that is first read when the program has ended.
+/// An event source of probes that is first read when the program with the probes has ended.
 struct Slow {
     probes: Probes,
     shop: Option<Shop>,

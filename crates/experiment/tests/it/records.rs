@@ -184,7 +184,7 @@ fn interval_and_burst_run_side_by_side() {
     assert!(names.contains(&"interval 1ms") && names.contains(&"burst"), "{names:?}");
 }
 
-/// The counts of a burst of 300 with a filter, and the lines of its records.
+/// The counts of a burst of 300 events with a filter, and the number of lines with records.
 fn filtered(filter: &str) -> (perfhive_experiment::BindingCounts, usize) {
     let memory = Memory::default();
     let experiment = Experiment::builder().deliver(JsonLines::new(memory.clone())).start().unwrap();
@@ -222,7 +222,7 @@ fn events_that_a_filter_leaves_out_are_counted_as_filtered() {
     assert!(error.to_string().contains("test.host/Engine/Speed#main"), "{error}");
 }
 
-/// Sections with their numbers as durations in milliseconds.
+/// An event source with these events, the last one first.
 struct Sections(Vec<PerfEvent>);
 
 impl perfhive_experiment::EventSource for Sections {
@@ -243,7 +243,8 @@ impl perfhive_experiment::EventSource for Sections {
     }
 }
 
-/// Starts and ends of one name in turn, each a millisecond behind the one before.
+/// `count` events of one name, in turn a start and an end, each a millisecond behind the event
+/// before it.
 fn starts_and_ends(count: u64) -> Vec<PerfEvent> {
     let name: Arc<str> = "work".into();
     let events = (1..=count).map(|number| {
@@ -283,7 +284,8 @@ fn events_that_are_left_out_lengthen_no_section() {
     }
 }
 
-/// Events with something to do before each.
+/// An event source with these events, each with a function that is called before the event is
+/// returned.
 struct Scripted(std::collections::VecDeque<(Box<dyn FnOnce() + Send>, PerfEvent)>);
 
 impl perfhive_experiment::EventSource for Scripted {

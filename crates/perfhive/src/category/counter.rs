@@ -168,8 +168,8 @@ impl PerformanceCounter {
     }
 
     /// The identity of the instance at the last [`next_value`](Self::next_value); `None` if there
-    /// was no such call, or if it found no instance. A call in which the source failed does not
-    /// count.
+    /// was no such call since the beginning or since [`reset`](Self::reset), or if it got no sample
+    /// of the counter. A call in which the source failed does not count.
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::{Identity, PerformanceCounter};

@@ -171,7 +171,7 @@ impl<'a> InstanceData<'a> {
         counter.map_or(CounterType::PERF_COUNTER_NODATA, |(_, kind)| *kind)
     }
 
-    /// The identity of the instance.
+    /// The identity of the instance; [`Identity::Single`] for a category without instances.
     #[must_use]
     pub fn identity(&self) -> Option<&'a Identity> {
         self.data.sample.identities().identity(self.instance)
@@ -211,8 +211,8 @@ impl<'a> InstanceData<'a> {
         self.sampled()?.value(None).map(CookedValue::as_f64)
     }
 
-    /// The value calculated from an older sample of the category and this one. The instance is
-    /// found in the older sample by its identity.
+    /// The value calculated from an older sample of the category and this one, or, for a type of
+    /// one sample, from this one alone. The instance is found in the older sample by its identity.
     ///
     /// ```ignore-windows,ignore-macos
     /// let mut category = perfhive::Category::new("Process")?;
@@ -232,6 +232,7 @@ impl<'a> InstanceData<'a> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
+    /// # Errors
     /// The reason why there is no value: [`NoValue::Born`] for an instance that the older sample
     /// lacks, if the counter's type takes two samples; [`NoValue::DifferentTypes`] for a sample of
     /// another category or machine, or one in which the title index belongs to another category or
@@ -401,8 +402,9 @@ list! {
 
 impl<'a> DataByInstance<'a> {
     /// The instance with this name, without regard to case. The name is in the form in which
-    /// [`InstanceLabel`] prints it, or without the parent if only one instance has that name. It is
-    /// empty for a category without instances. `None` if no instance matches, or if several match.
+    /// [`InstanceLabel`] prints it, with or without carets and `#0`, or without the parent if only
+    /// one instance has that name. It is empty for a category without instances. `None` if no
+    /// instance matches, or if several match and none exactly.
     #[must_use]
     pub fn get(&self, instance: &str) -> Option<InstanceRow<'a>> {
         self.data.place_of_instance(instance).map(|place| self.at(place))
@@ -423,7 +425,7 @@ impl<'a> InstanceRow<'a> {
         self.data.sample.labels().get(self.instance)
     }
 
-    /// The identity of the instance.
+    /// The identity of the instance; [`Identity::Single`] for a category without instances.
     #[must_use]
     pub fn identity(&self) -> Option<&'a Identity> {
         self.data.sample.identities().identity(self.instance)

@@ -46,8 +46,9 @@ impl TrackedCategory {
         }
     }
 
-    /// A sample of the category that the handle `source` has not had. The flag that is returned
-    /// with the sample is true if older samples belong to another category or counter.
+    /// Takes a sample that the handle `source` has not had, and returns the category in it, with a
+    /// flag that is true if older samples belong to another category or counter. `extra` are
+    /// counters that are filled only on request; index 0 stands for all of these.
     ///
     /// # Errors
     /// A source that fails, a catalogue that cannot be read, or title indexes that change with
@@ -91,8 +92,8 @@ impl TrackedCategory {
         self.object_index.index().is_some()
     }
 
-    /// Looks the names up again if the catalogue changed. Returns true if samples from before then
-    /// belong to another category or counter.
+    /// Looks the names up again if the catalogue changed. Returns true if samples from before this
+    /// call belong to another category or counter.
     ///
     /// # Errors
     /// Where the catalogue changed and cannot be read; the next call tries again.

@@ -12,8 +12,8 @@ pub(super) enum InstanceMatch {
 }
 
 /// Finds the instance that `text` means: as paths and [`InstanceLabel`] write it (`java#1`,
-/// `explorer/0`, carets before special characters), as .NET writes it (without carets), or without
-/// the parent if only one instance has the name.
+/// `explorer/0`, carets before special characters), as .NET writes it (without carets), with `#0`
+/// for the first of its name, or without the parent if only one instance has the name.
 ///
 /// An exact match precedes one that differs in case. Comparing a label costs time in proportion to
 /// `text`, not to the label: long names in a hostile block cost nothing.

@@ -98,7 +98,8 @@ fn with_published(builder: BrokerBuilder) -> BrokerBuilder {
     builder
 }
 
-/// The name of the machine that was copied into a folder, or the folder's own name.
+/// The name of the machine that was copied into a folder, or the folder's own name where the copy
+/// has no host name.
 fn name_of_copy(folder: &Path) -> String {
     let file = folder.join("proc/sys/kernel/hostname");
     // Only a small regular file is read: a pipe would block for ever.

@@ -23,7 +23,8 @@ const FIRST_OF_ALL: Duration = Duration::from_secs(60);
 /// as a whole, and two for the search for the providers that hang.
 const TIMEOUTS: u32 = 4;
 
-/// The timeouts of single calls, chosen so that a whole request keeps the timeout of the options.
+/// The timeouts of single calls, chosen so that a whole request keeps the timeout of the options;
+/// the default timeouts where the options have none.
 fn timeouts(options: &OpenOptions) -> Timeouts {
     let mut timeouts = Timeouts::all(TIMEOUT);
     timeouts.first_of_all = FIRST_OF_ALL;

@@ -8,8 +8,9 @@ use perfhive_windows::clocks;
 use std::time::Duration;
 
 /// The performance counter of this machine's data blocks (`PerfTime`), in nanoseconds since the
-/// machine was started, without suspended time: `CLOCK_MONOTONIC` on Linux,
-/// `QueryPerformanceCounter` on Windows. Setting the time of day does not change this clock.
+/// machine was started: `CLOCK_MONOTONIC` on Linux, which stands still while the machine is
+/// suspended, and `QueryPerformanceCounter` on Windows. Setting the time of day does not change
+/// this clock.
 ///
 /// ```
 /// use perfhive::measure::{PerformanceCounterTime, TimeSource};

@@ -6,8 +6,9 @@ use perfhive_format::CounterType;
 
 /// The number of bytes in front of the first entry.
 const HEAD: usize = 8;
-/// The first two numbers of the record in every log seen. The meaning of the first is unknown; the second is,
-/// in the words of pdh.h, `PDH_LOG_WRITE_ACCESS | PDH_LOG_TYPE_BINARY`.
+/// The first two numbers of the catalogue's record, the same in every log seen. The meaning of the
+/// first is unknown; the second is, in the words of pdh.h,
+/// `PDH_LOG_WRITE_ACCESS | PDH_LOG_TYPE_BINARY`.
 const START: [u32; 2] = [0x6ff, 0x0002_0008];
 /// The flag of an entry for a whole object.
 const WHOLE: u32 = 0x10;
@@ -25,7 +26,8 @@ pub(super) struct Entry {
     pub(super) is_whole: bool,
     pub(super) machine: String,
     pub(super) object: String,
-    /// The name of the instance, [`ALL`] for all instances; `None` for an object without instances.
+    /// The name of the instance with its parent and `#n`, as paths write it, or [`ALL`] for all
+    /// instances; `None` for an object without instances.
     pub(super) instance: Option<String>,
     pub(super) counter: String,
     pub(super) counter_type: CounterType,

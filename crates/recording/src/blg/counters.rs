@@ -14,11 +14,11 @@ use perfhive_format::{
 };
 use std::collections::HashMap;
 
-/// The length in bytes of a single counter.
+/// The length in bytes of a counter with a single value.
 const SINGLE: usize = 40;
-/// The length in bytes of an item of several, without its name.
+/// The length in bytes of an instance's item in a counter with several instances, without the name.
 const ITEM: usize = 24;
-/// The length in bytes of the head in front of several items.
+/// The length in bytes of the head in front of the items of a counter with several instances.
 const SEVERAL: usize = 24;
 
 /// The statuses of a value that exists: `PDH_CSTATUS_VALID_DATA` and `PDH_CSTATUS_NEW_DATA`.
@@ -55,7 +55,9 @@ pub(super) struct Counters {
     targets: Vec<Option<Target>>,
     /// The local time of the sample; `None` before its first counter.
     local: Option<FileTime>,
-    /// The difference from local time to UTC in steps of 100 ns, from the last sample that had both times.
+    /// The difference from local time to UTC in steps of 100 ns: that of the last sample that had
+    /// both times, or, before such a sample, that which the log's buffers show. `None` if it is not
+    /// known.
     bias: Option<i64>,
     is_local: bool,
     /// The frequency of the machine's performance counter in Hz.
@@ -248,7 +250,8 @@ impl Counters {
         Some(())
     }
 
-    /// Remembers that an instance has no value, and PDH's status of it.
+    /// Remembers that an instance has no value, and PDH's status of it, up to [`MOST_MISSING`]
+    /// times in a sample.
     fn missing(&mut self, entry: &Entry, instance: &str, status: u32) {
         if self.missing.len() < MOST_MISSING {
             let of = entry.instance.as_ref().map_or(String::new(), |_| format!("({instance})"));

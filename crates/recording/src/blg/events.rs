@@ -101,7 +101,8 @@ impl<R: Read + Seek> Events<R> {
         Ok(())
     }
 
-    /// The next event; `None` behind the last one.
+    /// The next event; `None` behind the last one. Behind a damaged event, the rest of its buffer
+    /// is passed over.
     pub(super) fn next(&mut self) -> std::io::Result<Option<Event>> {
         loop {
             let place = Place { buffer: self.start, at: self.at };

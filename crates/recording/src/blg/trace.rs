@@ -100,7 +100,7 @@ impl<W: Write + Seek> Trace<W> {
     }
 
     /// Writes the buffer that is being filled; `wanted` is the number of bytes that found no room
-    /// in it.
+    /// in it, and `is_last` is noted in its header.
     fn write(&mut self, wanted: usize, is_last: bool) -> std::io::Result<()> {
         let used = self.buffer.len();
         let stamp = self.last;
@@ -183,8 +183,9 @@ impl<W: Write + Seek> Trace<W> {
     }
 }
 
-/// Fills the header of a buffer (`WMI_BUFFER_HEADER`). The field for the number of used bytes is
-/// another one in the first buffer.
+/// Fills the header of a buffer (`WMI_BUFFER_HEADER`). `used` is the number of used bytes, and
+/// `current` the same with the bytes that found no room; in the first buffer, `used` is 0 and
+/// `current` is the number of used bytes.
 fn buffer_header(buffer: &mut [u8], (number, stamp): (u64, FileTime), used: usize, current: usize) {
     let mut header = Vec::with_capacity(BUFFER_HEADER);
     for value in [BUFFER, used, current, 0] {
@@ -202,7 +203,7 @@ fn buffer_header(buffer: &mut [u8], (number, stamp): (u64, FileTime), used: usiz
     }
 }
 
-/// `TIME_ZONE_INFORMATION` of a zone without daylight saving time.
+/// Appends the `TIME_ZONE_INFORMATION` of a zone, without daylight saving time.
 fn time_zone(bytes: &mut Vec<u8>, zone: &TextZone) {
     bytes.extend(zone.bias.to_le_bytes());
     for _ in 0..2 {

@@ -116,6 +116,7 @@ pub struct BinaryLogWriter {
 impl BinaryLogWriter {
     /// Creates a log with these counters. A file that exists is replaced. `titles` are the English
     /// names of the machine, and `zone` is the time zone of the log's times.
+    ///
     /// # Errors
     /// An error where the file cannot be created.
     pub fn create(
@@ -142,8 +143,9 @@ impl BinaryLogWriter {
         })
     }
 
-    /// Appends a sample. Readings are left out if the log does not have their counter, or if the
-    /// counter's type has changed.
+    /// Appends a sample of a time in UTC. A reading is left out if it has no raw value, if the log
+    /// does not have its counter, if the type or frequency of the counter has changed, or if an
+    /// earlier reading of the sample has the same counter and instance.
     ///
     /// # Errors
     /// An error where the file cannot be written.
@@ -254,7 +256,8 @@ impl BinaryLogWriter {
         flushed.map_err(|cause| write_error(&self.path, &cause))
     }
 
-    /// Writes what is buffered and ends the log. Returns its length in bytes.
+    /// Writes what is buffered and ends the log. Returns its length in bytes; 0 if no sample was
+    /// added, in which case the file is empty.
     ///
     /// # Errors
     /// An error where the file cannot be written.
@@ -301,6 +304,7 @@ fn with_head(record: &mut Vec<u8>, kind: u16, inside: impl FnOnce(&mut Vec<u8>))
 }
 
 /// Appends a `PDH_RAW_COUNTER`: the status, the local time, both numbers, and the number of timers.
+/// Without a value, the status is [`NO_VALUE`] and the numbers are 0.
 fn push_single(record: &mut Vec<u8>, local: FileTime, value: Option<Pair>) {
     record.extend(value.map_or(NO_VALUE, |_| 0).to_le_bytes());
     record.extend(local.0.to_le_bytes());

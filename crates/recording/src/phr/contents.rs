@@ -38,7 +38,8 @@ pub(super) struct ListedBlock<'a> {
     pub(super) length: usize,
 }
 
-/// Appends the beginning of a sample's payload: the list of its blocks, and its faults.
+/// Appends the beginning of a sample's payload: the list of its blocks, and its faults, without the
+/// damage in its blocks and with at most [`MOST_FAULTS`].
 pub(super) fn put_sample_head(snapshot: &Snapshot, out: &mut Vec<u8>) {
     put(out, snapshot.frames().len() as u64);
     for frame in snapshot.frames() {
@@ -62,7 +63,8 @@ pub(super) fn put_sample_head(snapshot: &Snapshot, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads the beginning of a sample's payload; `None` if it is damaged.
+/// Reads the beginning of a sample's payload: the list of its blocks, and its faults; `None` if it
+/// is damaged.
 pub(super) fn sample_head<'a>(input: &mut Input<'a>) -> Option<(Vec<ListedBlock<'a>>, Vec<Fault>)> {
     let mut blocks = Vec::new();
     for _ in 0..input.count(MOST_BLOCKS)? {

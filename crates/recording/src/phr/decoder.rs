@@ -7,12 +7,13 @@
 use super::MOST;
 use super::varint::{Input, unfold};
 
-/// The operation that ends the list of segments, which is made of these operations.
+/// The operation that ends a sample's list of segments. The list consists of operations: [`KEEP`],
+/// [`JUMP`], [`RAW`], [`ALIKE`] and at last this one.
 pub(super) const END: u8 = 0;
 /// The next segments of the sample before, as many as the following number says, predict as many
 /// segments of this sample.
 pub(super) const KEEP: u8 = 1;
-/// The next segment of the sample before is the segment with the number that follows.
+/// Goes on with another segment of the sample before: the one with the number that follows.
 pub(super) const JUMP: u8 = 2;
 /// As many segments as the following number says have no prediction. Their lengths follow, and
 /// their bytes stand behind the operations.
@@ -60,7 +61,8 @@ impl Image {
     }
 }
 
-/// The word of 4 bytes at an offset; bytes behind the end of `bytes` count as zero.
+/// The word of 4 bytes with the index `at`, counted in words from 0; bytes behind the end of
+/// `bytes` count as zero.
 pub(super) fn word(bytes: &[u8], at: usize) -> u32 {
     let rest = bytes.get(4 * at..).unwrap_or_default();
     match rest.first_chunk() {
@@ -94,7 +96,8 @@ pub(super) struct Decoder {
 }
 
 impl Decoder {
-    /// The bytes of the next sample; `None` if the payload is damaged.
+    /// The bytes of the next sample; `None` if the payload is damaged. `is_key` says that the
+    /// sample is a keyframe, to which no sample before contributes.
     pub(super) fn decode(&mut self, input: Input<'_>, is_key: bool) -> Option<&[u8]> {
         std::mem::swap(&mut self.before, &mut self.sample);
         self.sample.clear();
@@ -241,8 +244,8 @@ impl Decoder {
     }
 }
 
-/// Adds `difference` to the word at an offset. `None` if the word is cut off at the end of the
-/// bytes and the sum does not fit.
+/// Adds `difference` to the word with the index `at`, as [`word`] counts. `None` if the word is cut
+/// off at the end of the bytes and the sum does not fit.
 fn add_to_word(bytes: &mut [u8], at: usize, difference: u32) -> Option<()> {
     let sum = word(bytes, at).wrapping_add(difference).to_le_bytes();
     let rest = bytes.get_mut(4 * at..)?;

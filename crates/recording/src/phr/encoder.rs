@@ -282,7 +282,8 @@ type Pair<'a> = (&'a [u8], &'a [u8]);
 /// The differences of segments of one size, word by word.
 #[derive(Default)]
 struct Columns {
-    /// A bit for each word in which a segment differs from its prediction.
+    /// A bit for each word; it is set if at least one of the segments differs from its prediction
+    /// there.
     bits: Vec<u64>,
     /// The numbers of the words that have a bit in `bits`.
     numbers: Vec<usize>,
@@ -335,7 +336,7 @@ impl Columns {
     }
 }
 
-/// The words in which two segments differ, as bits; a segment has at most 64 words.
+/// The words in which parts of two segments differ, as bits; a part has at most 64 words.
 fn differing(predicted: &[u8], bytes: &[u8]) -> u64 {
     let (pairs, of_pairs) = (bytes.as_chunks().0, predicted.as_chunks().0);
     let mut bits = 0;
@@ -351,8 +352,9 @@ fn differing(predicted: &[u8], bytes: &[u8]) -> u64 {
     bits
 }
 
-/// Lists the segments of `before` that have other bytes in `frames`. Returns whether `frames` are
-/// cut in the same way. Equal bytes are, so this is faster than to cut first and compare then.
+/// Lists in `changed` the segments of `before` that have other bytes in `frames`. Returns whether
+/// `frames` are cut in the same way as `before`. Equal bytes are always cut in the same way, so
+/// this is faster than to cut first and compare then.
 fn compare_alike(frames: &[Arc<Frame>], before: &Sample, changed: &mut Vec<Changed>) -> bool {
     let length = |frame: &Arc<Frame>| frame.as_bytes().len();
     if !frames.iter().map(length).eq(before.frames.iter().map(length)) {
@@ -398,8 +400,9 @@ fn equal_bytes(a: &[u8], b: &[u8]) -> usize {
     WIDE * a.iter().zip(b).take(MOST).take_while(|(a, b)| a == b).count()
 }
 
-/// The number of the nearest segment earlier in the same sample that resembles the segment
-/// `number`, such as the counters of the instance before; `None` if there is none.
+/// The number of the nearest of the 8 segments before the segment `number` that resembles it, such
+/// as the counters of the instance before. `None` if there is none, and for a segment that is not
+/// of counters or does not consist of whole words.
 fn alike(sample: &Sample, number: usize) -> Option<usize> {
     // Between them stands the head of an instance, or of one without counters.
     const NEAR: usize = 8;

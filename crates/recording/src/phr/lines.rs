@@ -23,9 +23,9 @@ const MOST_TEXT: usize = 1 << 20;
 const MOST_RATIO: u64 = 1024;
 /// The longest time before written lines are on the disk.
 const SYNC: Duration = Duration::from_secs(10);
-/// The text that stands for a damaged frame: a line that cannot be read, or the beginning of one at
-/// the end.
+/// The text that stands for a damaged frame: a line that cannot be read.
 const DAMAGED: &[u8] = b"?\n";
+/// The text that stands for a damaged end of the file: the beginning of a line.
 const TORN: &[u8] = b"?";
 
 /// Writes the lines of an experiment's records into a recording (`.phr`): what `JsonLines` of the crate

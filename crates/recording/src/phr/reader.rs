@@ -53,8 +53,8 @@ impl Frames {
         Ok(Self { path: path.to_path_buf(), input, at: 0, length, payload: Vec::new() })
     }
 
-    /// Whether the file ends before its first frame is complete. `false` for files that are not
-    /// recordings.
+    /// Whether the file ends before its first frame is complete, or ends with its first frame and
+    /// the payload of that frame is damaged. `false` for a file that is not a recording.
     fn is_unfinished(&mut self) -> Result<bool, SourceError> {
         let mut bytes = [0; HEADER];
         self.go(0)?;
@@ -96,8 +96,8 @@ impl Frames {
         Ok(done)
     }
 
-    /// The header of the frame at an offset; `None` where there is no complete frame. The payload
-    /// is read next.
+    /// The header of the frame at an offset; `None` where there is no complete frame. After this
+    /// call, [`payload`](Self::payload) reads the payload.
     pub(super) fn header(&mut self, at: u64) -> Result<Option<FrameHeader>, SourceError> {
         self.go(at)?;
         let mut bytes = [0; HEADER];
@@ -146,7 +146,8 @@ impl Frames {
     }
 }
 
-/// Whether a file ends before its first frame is complete, so that it holds nothing.
+/// Whether a file ends before its first frame is complete and sound, so that it holds nothing;
+/// `false` for a file that is not a recording.
 pub(super) fn is_unfinished(path: &Path) -> Result<bool, SourceError> {
     Frames::open(path)?.is_unfinished()
 }
@@ -162,8 +163,8 @@ pub(super) fn has_frame_within(path: &Path, bytes: u64) -> Result<bool, SourceEr
 struct Key {
     offset: u64,
     time: FileTime,
-    /// The latest time of the samples before the next keyframe. Where the clock was set back, it is
-    /// not the last one's.
+    /// The latest time among the samples from this keyframe up to the next one. Where the clock was
+    /// set back, it is later than the time of the last of these samples.
     latest: FileTime,
 }
 
@@ -357,8 +358,8 @@ impl Reader {
         &self.damage
     }
 
-    /// The end of the last frame with a sound payload since the last keyframe; the keyframe's
-    /// offset if none is sound. Nothing behind it can be read.
+    /// The offset behind the last frame with a sound payload since the last keyframe; the
+    /// keyframe's offset if none is sound. Nothing behind that offset can be read.
     pub(crate) fn end_of_sound_frames(&mut self) -> Result<u64, SourceError> {
         if self.is_cut {
             return Err(error(&self.frames.path, SourceErrorKind::Malformed, TOO_DAMAGED));
@@ -375,7 +376,8 @@ impl Reader {
     }
 
     /// Reads the next sample of that time or later; `None` behind the last frame. A damaged sample
-    /// is left out with all others up to the next keyframe, and the next sample has a fault.
+    /// is left out with all others up to the next keyframe, and the next sample has a fault; if
+    /// none follows, a sample without frames has it.
     fn read_next(&mut self, from: FileTime) -> Result<Option<Sample>, SourceError> {
         let mut faults = Vec::new();
         while self.next < self.end {

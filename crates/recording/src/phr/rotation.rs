@@ -16,17 +16,17 @@ const STAMP: usize = 16;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rotation {
-    /// The number of bytes from which on a file is finished; `None` for no limit.
+    /// The number of bytes at which a file is finished; `None` for no limit.
     pub bytes: Option<u64>,
-    /// The time from the first sample from which on a file is finished; `None` for no limit.
+    /// The time after the first sample at which a file is finished; `None` for no limit.
     pub time: Option<Duration>,
     /// The number of finished files that are kept; `None` keeps all of them.
     pub keep: Option<usize>,
 }
 
 impl Rotation {
-    /// Whether a file is full. `bytes` is its length, `begin` the time of its first sample, and
-    /// `next` that of its next sample.
+    /// Whether a file has reached a limit: by its length `bytes`, or by the time between its first
+    /// sample (`begin`) and its next one (`next`).
     pub(super) fn is_due(&self, bytes: u64, begin: FileTime, next: FileTime) -> bool {
         // A clock that was set back would keep a file open until it comes to its time again.
         let span = next.0.abs_diff(begin.0);

@@ -86,7 +86,8 @@ impl Segment {
         }
     }
 
-    /// Whether both segments have the same length and kind, and belong to the same object.
+    /// Whether both segments have the same length and kind, and belong to the same object of frames
+    /// with the same number.
     pub(super) fn resembles(&self, other: &Self) -> bool {
         (self.length, self.class) == (other.length, other.class)
     }
@@ -110,8 +111,8 @@ impl Sample {
         self.segments.clear();
     }
 
-    /// Replaces the frames of the sample and cuts them into segments. The frames have at most 4 GiB
-    /// together.
+    /// Replaces the frames of the sample and cuts them into segments. A frame that would make too
+    /// many is one segment. The frames have at most 4 GiB together.
     pub(super) fn set(&mut self, frames: &[Arc<Frame>]) {
         self.clear();
         self.frames.extend_from_slice(frames);
@@ -209,7 +210,8 @@ fn cut(frame: &Frame, number: u32, start: u32, out: &mut Vec<Segment>) {
     cutter.close(bytes.len());
 }
 
-/// The counters that identify an instance of an object.
+/// The counters that identify an instance of an object, in the order of [`IDENTIFIERS`]; `None`
+/// for each that the object lacks, and for all if it has no instances.
 fn identifiers(object: PerfObject<'_>) -> [Option<CounterDefinition<'_>>; IDENTIFIERS.len()] {
     let mut found = [None; IDENTIFIERS.len()];
     if object.instance_count() > 0 {

@@ -108,7 +108,7 @@ pub struct RecordingWriter {
     uncopied_since: u64,
     synced: Instant,
     samples: u64,
-    /// The length of the file when it was opened.
+    /// The length of the file when this writer began to write to it.
     begun_at: u64,
     /// The time of the file's first sample; `None` before that sample.
     begin: Option<FileTime>,
@@ -118,9 +118,10 @@ pub struct RecordingWriter {
 }
 
 impl RecordingWriter {
-    /// Opens a recording. If there is no file, it is created. An existing recording is continued; a
-    /// part of a sample that a killed program or a power failure left at its end is cut off.
-    /// `source` is the name of the recorded source.
+    /// Opens a recording. If there is no file, it is created. An existing recording is continued,
+    /// unless [`replaces`](RecordingOptions::replaces) is set; a part of a sample that a killed
+    /// program or a power failure left at its end is cut off. `source` is the name of the recorded
+    /// source.
     ///
     /// # Errors
     /// If the file is not a recording, is being written by another program, or cannot be written.
@@ -188,9 +189,9 @@ impl RecordingWriter {
         })
     }
 
-    /// Appends a sample. `titles` are the source's names; those of the sample's objects are written
-    /// once. The writer keeps the sample's frames until the next sample, which is compared with
-    /// them.
+    /// Appends a sample; one without frames is left out. `titles` are the source's names; those of
+    /// the sample's objects are written once. The writer keeps the sample's frames until the next
+    /// sample, which is compared with them.
     ///
     /// # Errors
     /// If the file cannot be written; samples that were written before stay readable. If the sample
@@ -361,7 +362,8 @@ impl RecordingWriter {
         new
     }
 
-    /// Writes what readers need before the sample: at the beginning the head, and later new
+    /// Writes what readers need before the sample: before the first sample the head, once in
+    /// [`GROUP`] samples copies of the heads and definitions that have no copy, and new
     /// definitions.
     fn write_facts(
         &mut self,
@@ -394,7 +396,8 @@ impl RecordingWriter {
         Ok(())
     }
 
-    /// Writes a frame that is not a sample, as a compressed stream of its own.
+    /// Writes a frame that is not a sample, as a compressed stream of its own. The next sample
+    /// becomes a keyframe.
     fn reset(&mut self, kind: FrameKind, time: FileTime) -> Result<(), SourceError> {
         let thorough = raw::Encoder::new(LEVEL_OF_NAMES);
         let thorough = thorough.map_err(|cause| write_error(&self.path, &cause))?;
@@ -462,20 +465,22 @@ impl RecordingWriter {
         Ok(self.bytes())
     }
 
-    /// The number of samples written so far.
+    /// The number of samples that this writer has written so far, those in finished files included.
+    /// Samples that an existing recording had before do not count.
     #[must_use]
     pub fn samples(&self) -> u64 {
         self.finished.0 + self.samples
     }
 
-    /// The number of times that the file was removed, renamed or replaced while it was written, so
-    /// that a new file was begun at its path. Samples of the file before do not count any more.
+    /// The number of times that the file was removed, renamed, cut or replaced while it was
+    /// written, so that a new file was begun at its path. The samples and bytes that this writer
+    /// had written to the lost file do not count any more.
     #[must_use]
     pub fn restarts(&self) -> u64 {
         self.restarts
     }
 
-    /// The number of bytes written so far.
+    /// The number of bytes that this writer has written so far, those in finished files included.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.finished.1 + self.offset - self.begun_at
@@ -493,7 +498,8 @@ fn is_file_at(identity: FileIdentity, path: &Path, written: u64) -> bool {
     }
 }
 
-/// The numbers that distinguish an open file from all others: its device's and its own.
+/// The numbers that distinguish an open file from all others: its device's and its own. On systems
+/// other than Unix, both are 0.
 type FileIdentity = (u64, u64);
 
 fn identity_of(file: &Metadata) -> FileIdentity {
@@ -518,7 +524,7 @@ pub(super) fn sync_folder(path: &Path) {
     }
 }
 
-/// Opens a file for one writer at a time, positioned at the beginning.
+/// Opens a file for one writer at a time, positioned at the beginning; a missing file is created.
 pub(super) fn exclusive(path: &Path) -> Result<File, SourceError> {
     let failed = |cause: std::io::Error| write_error(path, &cause);
     let found = std::fs::metadata(path);

@@ -22,7 +22,8 @@ const MOST_CELLS: usize = 4096;
 const OBJECT_HELP: &str =
     "The events of an experiment by name, and the sections between starts and ends.";
 
-/// The counters of `Experiment Events` with their help texts, in the order of [`EventRow`].
+/// The counters of `Experiment Events` with their types and help texts, in the order in which a
+/// block has their values.
 const COUNTERS: [(&str, CounterType, &str); 6] = [
     (
         "Events",
@@ -257,7 +258,8 @@ impl EventBlocks {
         [row.seconds, row.thread_seconds] = times;
     }
 
-    /// The block at this time. The times of sections are in one block only.
+    /// The block at this time. The times of a section are in the first block after the section's
+    /// end only.
     ///
     /// # Errors
     /// [`SourceErrorKind::Malformed`] if names and values do not make a block.

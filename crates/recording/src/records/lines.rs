@@ -62,7 +62,7 @@ pub enum RecordLine {
         unmatched: u64,
         sources: Vec<Value>,
     },
-    /// A line that the program with the experiment added.
+    /// A line of another kind, such as one that the program with the experiment added.
     #[serde(other)]
     Other,
 }
@@ -88,7 +88,7 @@ impl RecordLine {
 pub struct SensorLine {
     /// The full name of the sensor, such as `linux.procfs/Process/%25 Processor Time#4711`.
     pub name: String,
-    /// The unit of its values.
+    /// The unit of the sensor's values.
     pub unit: String,
     /// The number of raw units in a second; `None` if the raw value does not count time.
     pub raw_per_second: Option<u64>,
@@ -171,7 +171,7 @@ impl RecordLines {
         Ok(Self { reader, line, number: 0, damaged: 0, first_damaged: 0, is_torn: false })
     }
 
-    /// The next sound line; `None` at the end of the file.
+    /// The next sound line; `None` at the end of the file, and at a last line without a line feed.
     ///
     /// # Errors
     /// If the file cannot be read.

@@ -17,8 +17,9 @@ use std::sync::Arc;
 
 /// The largest number of sensors, by name, that are read; others are left out.
 const MOST_SENSORS: usize = 4096;
-/// The largest number of happenings, and of their values, that are kept: some gigabytes of memory.
+/// The largest number of happenings that are kept: with their values some gigabytes of memory.
 const MOST_HAPPENINGS: usize = 1 << 25;
+/// The largest number of values of happenings that are kept.
 const MOST_VALUES: usize = 1 << 27;
 
 /// The index of an event that has no place among the counted names.
@@ -70,7 +71,7 @@ struct Reading {
     left_out: u64,
     /// For each event name, the gap that its last event states.
     gaps: HashMap<u32, u64>,
-    /// Sections by their starts.
+    /// The time at which each section started, and the index of the section's event name.
     sections: Vec<(FileTime, u32)>,
     /// Whether the line about the experiment was read.
     has_head: bool,

@@ -43,7 +43,8 @@ impl<R: Seek> Seek for ShortLines<R> {
     }
 }
 
-/// Whether a file begins as a text log does.
+/// Whether a file, read in this encoding, begins as a text log does; `false` where it cannot be
+/// read.
 pub(crate) fn is_text_log(path: &Path, encoding: Option<FileEncoding>) -> bool {
     let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
     let opened = || first_of(&mut Text::new(File::open(path)?, encoding)?);
@@ -57,7 +58,7 @@ fn first_of(text: &mut Text) -> std::io::Result<Vec<u8>> {
     Ok(first)
 }
 
-/// The mark of UTF-8.
+/// The byte order mark of a text in UTF-8.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The separator of the log that begins with these bytes; `None` if no log does. An empty line at
@@ -75,7 +76,7 @@ fn form_of(first: &[u8]) -> Option<u8> {
 /// The first line of a log: the banner, and the path of each column.
 pub(super) struct Header {
     pub(super) lines: csv::Reader<ShortLines<BufReader<Text>>>,
-    /// The number of this line in the file: a console's output begins with an empty line.
+    /// The number of this line in the file, from 1: a console's output begins with an empty line.
     pub(super) line: u64,
     pub(super) cells: Vec<String>,
     /// The cells of the line, before decoding.

@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// The most faults of lines that are reported.
 const MOST_FAULTS: usize = 64;
 
-/// The value that a column fills, as places of block, object, instance and counter.
+/// The value that a column fills, by the indexes of its block, object, instance and counter.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Place {
     block: usize,
@@ -203,7 +203,8 @@ impl TextLog {
         Ok(())
     }
 
-    /// Reads the next line with a time into `self.record`; returns its UTC time, `None` at the end.
+    /// Reads the next line with a time into `self.record`; returns its UTC time, or `None` at the
+    /// end of the file and where another log begins in it.
     fn line(&mut self, faults: &mut Vec<Fault>) -> Result<Option<FileTime>, SourceError> {
         loop {
             let is_there = match self.lines.read_byte_record(&mut self.record) {
@@ -261,13 +262,14 @@ impl TextLog {
         }
     }
 
-    /// Whether the line in `self.record` has a cell for each column.
+    /// Whether the line in `self.record` has one cell for the time, one for each column, perhaps
+    /// one for a caption, and no others.
     fn is_whole(&self) -> bool {
         let cells = self.columns.len() + 1;
         self.record.len() == cells || self.has_caption && self.record.len() == cells + 1
     }
 
-    /// The sample of the line in `self.record`. Damage is a fault; its cells have no value.
+    /// The sample of the line in `self.record`. Damage is a fault, and damaged cells have no value.
     fn sample(&mut self, time: FileTime, mut faults: Vec<Fault>) -> Result<Sample, SourceError> {
         for (_, objects) in &mut self.machines {
             objects.iter_mut().for_each(|object| object.values.fill(f64::NAN.to_bits()));

@@ -6,7 +6,7 @@ use perfhive_format::FileEncoding;
 use std::fs::File;
 use std::io::{Read, Result, Seek, SeekFrom};
 
-/// The number of bytes that are decoded at a time.
+/// The number of bytes of UTF-16 that are decoded at a time.
 const PIECE: usize = 1 << 16;
 
 /// The file of a text log as text. Positions are those in the decoded text.
@@ -32,8 +32,8 @@ struct Utf16 {
 }
 
 impl Text {
-    /// Text that is decoded if it is UTF-16: by its mark, because it begins with a letter and a zero, or
-    /// because the caller says so.
+    /// Text that is decoded if it is UTF-16: by its mark, because its first two bytes are a letter
+    /// and a zero in either order, or because `wanted` is UTF-16.
     pub(super) fn new(mut file: File, wanted: Option<FileEncoding>) -> Result<Self> {
         let mut mark = Vec::new();
         Read::take(&mut file, 2).read_to_end(&mut mark)?;
@@ -50,8 +50,8 @@ impl Text {
         Ok(text)
     }
 
-    /// Whether the text was read to its end; if so, whether it ends as a line of perfmon's does, with the
-    /// quotation mark behind a cell.
+    /// Whether the text ends as a line of perfmon's does, with the quotation mark behind a cell;
+    /// `None` if the text was not read to its end.
     pub(super) fn end(&self) -> Option<bool> {
         let is_closed = self.last[1] == b'"' && !b",\t".contains(&self.last[0]);
         self.is_at_end.then_some(is_closed)

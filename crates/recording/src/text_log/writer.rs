@@ -193,7 +193,8 @@ impl TextLogWriter {
         Ok(Self { path: path.to_path_buf(), file, lines, bytes: 0 })
     }
 
-    /// Appends a sample: a value for each column, in their order; `None` becomes a blank cell.
+    /// Appends a sample of a time in UTC: a value for each column, in their order; `None` becomes a
+    /// blank cell.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -220,7 +221,8 @@ impl TextLogWriter {
         self.file.flush().map_err(|cause| write_error(&self.path, &cause))
     }
 
-    /// Writes what is buffered and ends the log. Returns its length in bytes.
+    /// Writes what is buffered and ends the log. Returns the number of bytes that this writer has
+    /// written, without those that a continued log had before.
     ///
     /// # Errors
     /// If the file cannot be written.

@@ -78,7 +78,8 @@ fn a_warm_sample_is_one_write_and_one_allocation() {
     }
 }
 
-/// Calls of this thread that wrote, where the system counts them.
+/// The number of system calls of this thread that wrote; `None` where the system does not count
+/// them.
 fn written() -> Option<u64> {
     // Under Wine the file is there, and counts what Wine writes too.
     if !cfg!(target_os = "linux") {

@@ -1,4 +1,5 @@
-//! Recordings whose writer is killed, whose power fails, whose bytes change, and whose clock jumps.
+//! Recordings after their writer was killed, the power failed, bytes were changed, or the clock
+//! jumped.
 use crate::shared::*;
 use perfhive_engine::{Ask, Frame, ObjectQuery, Snapshot, Source, SourceErrorKind};
 use perfhive_format::winperf::PERF_DATA_BLOCK;
@@ -29,7 +30,7 @@ fn rounds(usual: u64) -> u64 {
     if is_slow() { 2 } else { asked }
 }
 
-/// Where the frames of a recording lie, with their kinds.
+/// The range of the bytes of each frame of a recording, and the number of its kind.
 pub(crate) fn frames(bytes: &[u8]) -> Vec<(Range<usize>, u8)> {
     let (mut all, mut at) = (Vec::new(), 0);
     while at < bytes.len() {
@@ -40,7 +41,8 @@ pub(crate) fn frames(bytes: &[u8]) -> Vec<(Range<usize>, u8)> {
     all
 }
 
-/// The samples of a file that are not empty, each of which must be one that was written, in order.
+/// The number of samples of a file that are not empty. Checks that each of them was written, and
+/// that they are in the order in which they were.
 #[track_caller]
 fn sound_samples(file: &Scratch, written: &[Vec<u8>], what: impl std::fmt::Display) -> usize {
     let (samples, _) = contents(&mut reopen(&file.0));
@@ -145,7 +147,7 @@ fn large(number: i64) -> Vec<u8> {
     bytes
 }
 
-/// The file that the writer of the next test writes.
+/// The environment variable with the path of the file that a writer to be killed writes.
 #[cfg(target_os = "linux")]
 const KILLED_FILE: &str = "PERFHIVE_KILLED_FILE";
 
@@ -257,7 +259,7 @@ fn a_file_that_shrinks_while_it_is_read_ends_there() {
     }
 }
 
-/// A frame whose payload unpacks to so many zeros.
+/// A frame with a payload that unpacks to so many zeros.
 fn bomb(kind: u8, zeros: usize) -> Vec<u8> {
     let payload = zstd::bulk::compress(&vec![0; zeros], 3).unwrap();
     let mut frame = b"PHR1".to_vec();

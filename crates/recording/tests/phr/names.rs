@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 const SHARED: TitleIndex = TitleIndex(2_000_000);
 
-/// Appends a sample with one object of its own and Process, or returns the error.
+/// Appends a sample with Process and with an object of the index [`SHARED`], which has the name
+/// `name` there; or returns the error.
 fn add(path: &Path, second: i64, name: &str) -> Result<(), perfhive_engine::SourceError> {
     let counters = [CounterSpec::new(TitleIndex(6), CounterType::PERF_COUNTER_RAWCOUNT)];
     let rows = [("a", None, &[1][..])];

@@ -21,7 +21,7 @@ impl Scratch {
         Self(std::env::temp_dir().join(name))
     }
 
-    /// Writes a byte in its place.
+    /// Replaces the byte at the offset `at`.
     pub(crate) fn change(&self, at: usize, byte: u8) {
         use std::io::{Seek, SeekFrom, Write};
         let mut file = std::fs::OpenOptions::new().write(true).open(&self.0).unwrap();
@@ -74,7 +74,7 @@ pub(crate) fn names() -> Arc<TitleDatabase> {
     Arc::new(TitleDatabase::new(LanguageId::ENGLISH, &names, &help))
 }
 
-/// Appends one sample of each second.
+/// Appends a sample of [`churn`] for each of these seconds to a recording.
 pub(crate) fn record(path: &Path, seconds: std::ops::Range<i64>) {
     let mut writer = RecordingWriter::open(path, "local:", &RecordingOptions::new()).unwrap();
     for second in seconds {
@@ -87,7 +87,8 @@ pub(crate) fn reopen(path: &Path) -> ReplaySource {
     open("file:r", &[path.to_path_buf()], &[], None).unwrap()
 }
 
-/// Machine, object and names of a recording of [`churn`] with a wrong byte at `place`.
+/// Checks that a recording of [`churn`] has its machine, object and names, although the byte at
+/// `place` is wrong.
 #[track_caller]
 pub(crate) fn assert_names(source: &mut dyn Source, place: usize) {
     let catalogue = source.catalogue(&Ask::everything()).unwrap();

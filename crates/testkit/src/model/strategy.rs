@@ -6,8 +6,8 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-/// A block of up to four objects of every layout, which a writer must be able
-/// to write and a reader must find the same again.
+/// A block of up to four objects, each of any layout, which a writer must be able to write and a
+/// reader must find the same again. Where tests are slow, a block of up to one object.
 pub fn any_block() -> impl Strategy<Value = BlockModel> {
     (
         text(),

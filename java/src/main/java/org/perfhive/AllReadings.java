@@ -9,13 +9,14 @@ final class AllReadings {
     /** For each part, the places of its sensors among all that were asked for. */
     private final int[][] asked;
     private final int[] versions;
-    /** The part and the place of each reading, where there are several parts. */
+    /** The part of each reading; empty where there is one part. */
     private int[] partOf = {};
+    /** The place of each reading in its part; empty where there is one part. */
     private int[] placeOf = {};
-    /** For each sensor asked for, the place of its first reading; and the end. */
+    /** For each sensor asked for, the place of its first reading; behind these, the number of readings. */
     final int[] first;
     int size;
-    /** Another one in each sample, and an odd one while the arrays are filled. */
+    /** A number that differs in each sample, and is odd while the arrays are filled. */
     volatile int stamp;
 
     AllReadings(ProbeReadings[] parts, int[][] asked) {
@@ -39,7 +40,7 @@ final class AllReadings {
         return new Readings(this);
     }
 
-    /** Quick where the structure of all parts is as before. */
+    /** Puts the readings of all parts in order; quick where the structure of all parts is as before. */
     private void arrange() {
         boolean same = true;
         size = 0;
@@ -71,7 +72,10 @@ final class AllReadings {
         Arrays.fill(first, sensor, first.length, size);
     }
 
-    /** The part whose next reading is of the sensor that was asked for first. */
+    /**
+     * The part with the next reading, in the order of the sensors asked for; -1 where no part has one
+     * left. {@code next} has the place of the next reading in each part.
+     */
     private int least(int[] next) {
         int least = -1;
         for (int part = 0; part < parts.length; part++) {

@@ -6,10 +6,10 @@ import java.util.Objects;
 /**
  * A peculiarity of a sample. The sample is of use all the same.
  *
- * @param code what it is
+ * @param code what the anomaly is
  * @param subject the data source, or the data source and group: {@code linux.procfs/Process}
  * @param count how many instances or further anomalies; 0 where nothing is counted
- * @param age the age of the data, where that is the anomaly
+ * @param age the age of the data, where that is the anomaly; zero otherwise
  * @param message what happened, for people
  */
 public record Anomaly(Code code, String subject, int count, Duration age, String message) {
@@ -40,7 +40,7 @@ public record Anomaly(Code code, String subject, int count, Duration age, String
         LATE("late"),
         /** A data source failed while others went on. */
         FAILED("failed"),
-        /** A part could not be collected. */
+        /** A part of the data could not be collected. */
         PARTIAL("partial"),
         /** There were more anomalies than are kept. */
         MORE("more");

@@ -9,11 +9,12 @@ import java.util.Optional;
  * What became of a binding's events.
  *
  * @param source the name of the event source
- * @param events events with a sample
- * @param lost events without room for their record
- * @param missed events that the source knows it missed
- * @param busy time from the source's handing out the events to their complete records
- * @param failure why it ended early, if it did
+ * @param events events that were measured, including those that were then lost
+ * @param lost events that were measured, but had no room for their record
+ * @param missed events that the event source knows it missed
+ * @param busy the sum of the times from when the event source handed out an event until its record
+ *     was complete
+ * @param failure the error with which the binding ended before the experiment, if it did
  */
 public record BindingCounts(
         String source, long events, long lost, long missed, Duration busy, Optional<String> failure) {

@@ -72,7 +72,7 @@ public final class Category implements AutoCloseable {
     /**
      * Whether this machine has a category.
      *
-     * @param name the name in any language
+     * @param name the name in any language, or the title index as text
      * @return whether there is one
      */
     public static boolean exists(String name) {
@@ -83,7 +83,7 @@ public final class Category implements AutoCloseable {
      * Whether a source has a category.
      *
      * @param source the source
-     * @param name the name in any language
+     * @param name the name in any language, or the title index as text
      * @return whether there is one
      */
     public static boolean exists(CounterDataSource source, String name) {
@@ -103,7 +103,7 @@ public final class Category implements AutoCloseable {
      * same order of arguments).
      *
      * @param instance the name of the instance
-     * @param category the name of the category in any language
+     * @param category the name of the category in any language, or its title index as text
      * @return whether it exists
      * @throws PerfhiveException if there is no such category, or the source fails
      */
@@ -116,7 +116,7 @@ public final class Category implements AutoCloseable {
      *
      * @param source the source
      * @param instance the name of the instance
-     * @param category the name of the category in any language
+     * @param category the name of the category in any language, or its title index as text
      * @return whether it exists
      * @throws PerfhiveException if there is no such category, or the source fails
      */
@@ -132,9 +132,9 @@ public final class Category implements AutoCloseable {
      * order of arguments).
      *
      * @param counter the name of the counter in any language, or its title index as text
-     * @param category the name of the category in any language
+     * @param category the name of the category in any language, or its title index as text
      * @return whether it exists
-     * @throws PerfhiveException if there is no such category
+     * @throws PerfhiveException if there is no such category, or the source fails
      */
     public static boolean counterExists(String counter, String category) {
         return counterExists(CounterDataSource.local(), counter, category);
@@ -145,9 +145,9 @@ public final class Category implements AutoCloseable {
      *
      * @param source the source
      * @param counter the name of the counter in any language, or its title index as text
-     * @param category the name of the category in any language
+     * @param category the name of the category in any language, or its title index as text
      * @return whether it exists
-     * @throws PerfhiveException if there is no such category
+     * @throws PerfhiveException if there is no such category, or the source fails
      */
     public static boolean counterExists(CounterDataSource source, String counter, String category) {
         try (Category found = of(source, category)) {
@@ -265,8 +265,8 @@ public final class Category implements AutoCloseable {
      *
      * @param instance the instance; empty for a category without instances
      * @return the counters
-     * @throws PerfhiveException if an instance is missing where the category has some, or the other
-     *     way round
+     * @throws PerfhiveException if the name is empty for a category with instances, or not empty for a
+     *     category without; an instance that is missing now is no failure
      */
     public List<PerformanceCounter> counters(String instance) {
         Message answer = object.request().text(instance).send(Native.Op.CATEGORY_COUNTERS);
@@ -274,7 +274,8 @@ public final class Category implements AutoCloseable {
     }
 
     /**
-     * All data of the category in one sample (.NET: {@code ReadCategory}).
+     * All data of the category in a new sample (.NET: {@code ReadCategory}), including counters that are
+     * filled only on request.
      *
      * @return the data
      * @throws PerfhiveException if the source fails, or has no data of the category

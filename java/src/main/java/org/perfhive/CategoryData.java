@@ -13,7 +13,7 @@ import java.util.OptionalDouble;
 
 /**
  * All counters of all instances of a {@link Category}, from one sample. A category without instances
- * has one, with an empty name.
+ * has one instance here, with an empty name.
  */
 public final class CategoryData implements AutoCloseable {
     private final String category;
@@ -98,7 +98,8 @@ public final class CategoryData implements AutoCloseable {
          *
          * @param instance the name of the instance
          * @param counter the name of the counter
-         * @return the reason; empty where there is a value
+         * @return the reason; empty where there is a value. The reason {@code no-such-instance} also
+         *     stands for a counter that does not exist
          */
         public Optional<NoValue> whyNone(String instance, String counter) {
             int place = place(instance, counter);
@@ -167,7 +168,7 @@ public final class CategoryData implements AutoCloseable {
     }
 
     /**
-     * The values of this sample alone. A type that takes two samples has none.
+     * The values of this sample alone. Counters of a type that takes two samples have no values.
      *
      * @return the values, read from the native library at once
      */
@@ -176,7 +177,8 @@ public final class CategoryData implements AutoCloseable {
     }
 
     /**
-     * The values since an older sample, in which instances are found by their identity.
+     * The values since an older sample, in which instances are found by their identity. Counters of a
+     * type that takes one sample have the values of this sample.
      *
      * @param older older data of the same category
      * @return the values, read from the native library at once

@@ -122,7 +122,7 @@ public final class CounterDataSource implements DataSource {
         return new CounterProbeContext(name, request.send(Native.Op.PROBE).int64());
     }
 
-    /** A duration in nanoseconds; a longer one than a {@code long} has is the longest. */
+    /** A duration in nanoseconds; {@link Long#MAX_VALUE} for one that does not fit into a {@code long}. */
     static long nanos(Duration duration) {
         try {
             return duration.toNanos();

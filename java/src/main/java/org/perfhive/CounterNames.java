@@ -27,7 +27,8 @@ public final class CounterNames {
     }
 
     /**
-     * The names of a source in its first language; English where it has that.
+     * The names of a source in the language that the source prefers: for a live source its first
+     * language, which on Windows is the user's; for a recording English, if it has that.
      *
      * @param source the source
      * @return the names

@@ -45,7 +45,7 @@ final class CounterProbeContext implements ProbeContext {
         fill(out);
     }
 
-    /** The native library keeps the failure, and knows which instances are concerned. */
+    /** Decodes all the same: the native library keeps the failure, and knows the instances concerned. */
     @Override
     public void fail(PerfhiveException why, ProbeReadings out) {
         try {
@@ -78,7 +78,7 @@ final class CounterProbeContext implements ProbeContext {
         Native.rawValues(handle, out.raw, out.before);
     }
 
-    /** Names cross once for each instance: known slots are told by their places. */
+    /** Brings the slots up to date. A name crosses once for each instance; known slots cross as places. */
     private void structure(ProbeReadings out) {
         Message answer = object.request().int32(out.version).send(Native.Op.STRUCTURE);
         int version = answer.int32();

@@ -30,10 +30,10 @@ public final class CounterSnapshot implements AutoCloseable {
      * Makes a snapshot. A first sample is taken, so that the first cycle has rates.
      *
      * @param source the source of the objects
-     * @param type what it holds
+     * @param type what the snapshot holds
      * @param input objects and counters; looked at for the type {@code CUSTOM} only
      * @return the snapshot
-     * @throws PerfhiveException if the source fails
+     * @throws PerfhiveException if the source fails, or has no such object or counter
      */
     public static CounterSnapshot createSnapshot(
             CounterDataSource source, SnapshotType type, SnapshotInput... input) {

@@ -31,7 +31,7 @@ public final class DataSources implements AutoCloseable {
         });
     }
 
-    /** Filled data sources; where that fails, what was opened is closed. */
+    /** Data sources that {@code fill} has filled; where it throws, those opened so far are closed. */
     private static DataSources filled(Consumer<DataSources> fill) {
         DataSources opened = new DataSources();
         try {
@@ -141,13 +141,16 @@ public final class DataSources implements AutoCloseable {
         return sources.stream().map(DataSource::name).collect(Collectors.joining(", "));
     }
 
-    /** Closes all data sources. What one of them throws comes when the others are closed. */
+    /** Closes all data sources. What one of them throws is thrown once all others are closed, too. */
     @Override
     public synchronized void close() {
         closeAll(sources, DataSource::close);
     }
 
-    /** Closes each. What one throws comes when the others are closed, which are added to it if they throw. */
+    /**
+     * Closes each of them. The first exception is thrown once all are closed; later exceptions are added
+     * to it as suppressed ones.
+     */
     static <T> void closeAll(List<T> all, Consumer<T> close) {
         RuntimeException failure = null;
         for (T one : all) {

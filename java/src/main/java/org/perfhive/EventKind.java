@@ -1,8 +1,8 @@
 package org.perfhive;
 
-/** What an event is. */
+/** The kind of an event. */
 public enum EventKind {
-    /** A point. */
+    /** A point in the life of the program, without a duration. */
     POINT,
     /** The start of a section. */
     START,

@@ -14,9 +14,10 @@ import java.util.Optional;
  * @param process the process in which it was; 0 where it belongs to none
  * @param thread the ID of the Java thread that called; 0 where the event belongs to no thread
  * @param time when it was
- * @param threadTime processor time of the thread at a start or end; empty for virtual threads
+ * @param threadTime the processor time that the thread had used at a start or end; empty for points,
+ *     for virtual threads, and where the event belongs to no thread
  * @param taken when the event source handed out the event
- * @param sample how long the sample took
+ * @param sample how long the sample took; zero if no sample could be taken
  * @param sampled when the sample was over
  * @param done when the record was complete
  * @param readings the readings, in the order of the columns

@@ -7,8 +7,8 @@ import java.util.Objects;
 /** Where the events of an {@link Experiment} come from. Each binding has a source of its own. */
 public sealed interface EventSource {
     /**
-     * Events at equal distances of time. While one is measured the next ones are missed, and
-     * counted.
+     * Events at equal distances of time. Events that are due while an earlier one is measured are
+     * missed, and counted as such.
      *
      * @param every the distance, of at least a microsecond
      */
@@ -39,7 +39,7 @@ public sealed interface EventSource {
         /**
          * Calls by name.
          *
-         * @param names the names; without any, all names are events
+         * @param names the names; without any, all names are events, of up to 256 names
          */
         public Calls(String... names) {
             this(List.of(names));

@@ -13,9 +13,9 @@ import java.util.Optional;
  * @param kind the kind of the events; empty for the sections of this name
  * @param count how many there were
  * @param time seconds: of events the time from the event to the end of its sample, of sections their
- *     duration
+ *     duration without the calls in them; sections with unknown calls are left out
  * @param part seconds: of events how long the sample took, of sections the processor time of
- *     their thread
+ *     their thread without the calls in them
  * @param sensors the sensors with their values; of sections how much the raw values grew, in
  *     seconds where they count time
  */

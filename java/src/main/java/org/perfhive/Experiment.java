@@ -26,10 +26,10 @@ public final class Experiment implements AutoCloseable {
     private final Duration listenerTimeout;
     private final List<Listening> listeners = new CopyOnWriteArrayList<>();
     private final Object ending = new Object();
-    /** Calls are events once they are bound. */
+    /** The names of calls and their queue; empty until calls are bound, which makes them events. */
     private volatile Optional<Points> points = Optional.empty();
     private Optional<ExperimentEnd> ended = Optional.empty();
-    /** When waiting for listeners ends, once the experiment has ended. */
+    /** When waiting for listeners ends, on the clock of {@link System#nanoTime}; set at the experiment's end. */
     private long until;
 
     /** The parts of an experiment before it starts. */
@@ -41,8 +41,8 @@ public final class Experiment implements AutoCloseable {
         private Builder() {}
 
         /**
-         * Sets how many records of each binding wait for delivery, and twice as many for each
-         * listener. What finds no room is counted.
+         * Sets how many records of each binding may wait for delivery. For each listener, twice as many
+         * may wait. Records that find no room are counted as lost.
          *
          * @param records the number, 16,384 unless it is set
          * @return this object
@@ -97,9 +97,9 @@ public final class Experiment implements AutoCloseable {
     }
 
     /**
-     * The beginning of an experiment.
+     * A builder for an experiment, which {@link Builder#start} starts.
      *
-     * @return what {@link Builder#start} starts
+     * @return the builder, with the defaults
      */
     public static Builder builder() {
         return new Builder();
@@ -127,7 +127,7 @@ public final class Experiment implements AutoCloseable {
      * @param sources the data sources
      * @param names names such as {@code linux.procfs/Process/Working Set#4711}
      * @return this object
-     * @throws PerfhiveException as the other method
+     * @throws PerfhiveException as {@link #bind(EventSource, DataSources, List)}
      */
     public Experiment bind(EventSource source, DataSources sources, String... names) {
         return bind(source, sources, Stream.of(names).map(SensorName::parse).toList());

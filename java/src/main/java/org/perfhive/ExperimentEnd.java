@@ -8,14 +8,14 @@ import java.util.Optional;
 /**
  * The result of an experiment.
  *
- * @param elapsed how long it took
+ * @param elapsed how long the experiment took
  * @param events the figures by event, in the order in which the events first occurred
  * @param unmatched starts without an end, and ends without a start
- * @param unnamed events that are not in the figures because there were too many names
- * @param overhead seconds between the event source's handing out an event and its complete record
- * @param bindings the bindings
- * @param listeners the listeners
- * @param failures the files that could not be written on
+ * @param unnamed events and sections that are not in the figures because there were too many names
+ * @param overhead seconds from when the event source handed out an event until its record was complete
+ * @param bindings what became of the events of each binding
+ * @param listeners what became of the records for each listener
+ * @param failures a text for each file that could not be written to its end, with the reason
  */
 public record ExperimentEnd(
         Duration elapsed,

@@ -4,8 +4,8 @@ import java.util.Objects;
 import java.util.OptionalLong;
 
 /**
- * What tells an instance apart from others, in this sample and the next: of a process its ID and the
- * time of its start, of other instances their names.
+ * What tells an instance apart from others, in this sample and the next: of a process or thread its ID
+ * and the time of its start, of other instances their numbers or names.
  *
  * @param text all of it as a text; two are equal if the identities are
  * @param processId the ID of the process, or of the process of the thread; empty for other instances

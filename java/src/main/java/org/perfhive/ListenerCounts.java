@@ -6,10 +6,10 @@ import java.util.Optional;
 /**
  * What became of the records for a listener.
  *
- * @param delivered records that it got
- * @param lost records that it was too slow for
- * @param failure what it threw; it gets no more after that
- * @param isDone whether it has got everything that it will get
+ * @param delivered records that the listener has taken
+ * @param lost records for which the listener was too slow
+ * @param failure what the listener threw, if it did; it gets no more records after that
+ * @param isDone whether the listener has got everything that it will get
  */
 public record ListenerCounts(
         long delivered, long lost, Optional<Throwable> failure, boolean isDone) {

@@ -60,7 +60,10 @@ final class Listening implements Runnable {
         return new ListenerCounts(delivered, lost(), failure, isDone);
     }
 
-    /** Waits until all is delivered; not where the listener itself asks. */
+    /**
+     * Waits until the listener has got everything, and no longer than until {@code untilNanos} on the clock
+     * of {@link System#nanoTime}. Does not wait where the listener's own thread calls.
+     */
     void await(long untilNanos) throws InterruptedException {
         long left = (untilNanos - System.nanoTime()) / 1_000_000;
         if (thread != Thread.currentThread() && left > 0) {

@@ -145,7 +145,10 @@ public final class MeasurementContext implements AutoCloseable {
         }
     }
 
-    /** A sensor of another data source would be measured as whatever has its number here. */
+    /**
+     * Throws where a sensor is not of this data source: it would be measured as another sensor, which has
+     * its number here.
+     */
     static void checkOwn(Sensor sensor, String source) {
         if (!sensor.name().source().equals(source)) {
             throw new PerfhiveException(
@@ -326,7 +329,7 @@ public final class MeasurementContext implements AutoCloseable {
      * One cycle: prepare, sample and decode.
      *
      * @return the readings, of use until the next {@code decode}
-     * @throws PerfhiveException in state SAMPLED of another thread, or where all data sources fail
+     * @throws PerfhiveException while another thread is at work, or where all data sources fail
      */
     public Readings cycle() {
         prepare();
@@ -419,7 +422,7 @@ public final class MeasurementContext implements AutoCloseable {
         return failure;
     }
 
-    /** Where all data sources fail. */
+    /** The failure of the first part that failed, to be thrown where all data sources fail. */
     private PerfhiveException firstFailure() {
         for (Part part : parts) {
             if (part.failed != null) {
@@ -439,7 +442,10 @@ public final class MeasurementContext implements AutoCloseable {
         return parts[place].readings;
     }
 
-    /** Waits for nothing: where another thread is at work, its data sources are let go at the end of that. */
+    /**
+     * Closes the context without waiting: where another thread is at work with it, the data sources are let
+     * go at the end of that work.
+     */
     @Override
     public void close() {
         closed = true;

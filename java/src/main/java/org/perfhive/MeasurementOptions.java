@@ -28,7 +28,7 @@ public record MeasurementOptions(
     }
 
     /**
-     * The same with these clocks.
+     * The same options with these clocks.
      *
      * @param times the clocks
      * @return the options
@@ -38,7 +38,7 @@ public record MeasurementOptions(
     }
 
     /**
-     * The same with a limit to the time of a sample.
+     * The same options with a limit to the time of a sample.
      *
      * @param patience the time that each data source has
      * @return the options
@@ -48,7 +48,7 @@ public record MeasurementOptions(
     }
 
     /**
-     * The same with another limit to the age of data.
+     * The same options with another limit to the age of data.
      *
      * @param maxAge how old data may be
      * @return the options

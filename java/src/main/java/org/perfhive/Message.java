@@ -58,7 +58,7 @@ final class Message {
         return list;
     }
 
-    /** Numbers one after another, read as one. */
+    /** So many numbers that stand one after another, without their count. */
     int[] ints(int count) {
         int[] numbers = new int[count];
         bytes.asIntBuffer().get(numbers);
@@ -93,7 +93,7 @@ final class Message {
     /** A request that is being written. */
     static final class Request {
         private ByteBuffer bytes = ByteBuffer.allocate(64).order(ByteOrder.LITTLE_ENDIAN);
-        /** The objects that it names by their handles. */
+        /** The objects that the request names by their handles. */
         private final List<NativeObject> objects = new ArrayList<>(1);
 
         Request handle(NativeObject object) {

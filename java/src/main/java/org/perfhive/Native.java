@@ -34,14 +34,14 @@ final class Native {
     static native long now(int clock);
 
     /**
-     * Tells of a call: the kind of the event, and 4 more for the thread's processor time. Returns 0
-     * where there is no such queue.
+     * Tells of a call to a queue. {@code what} is the kind of the event, plus 4 if the thread's processor
+     * time is to be read. Returns 0 where no queue has this handle, and 1 otherwise.
      */
     static native int tell(long handle, int what, int name, int thread);
 
     static native void prepare(long handle);
 
-    /** Returns the number of anomalies. A negative patience is none. */
+    /** Takes a sample and returns the number of anomalies. A negative patience stands for no limit. */
     static native int sample(long handle, long patienceNanos);
 
     static native void decode(long handle);

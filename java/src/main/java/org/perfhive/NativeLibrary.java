@@ -47,7 +47,7 @@ final class NativeLibrary {
         }
     }
 
-    /** A loaded library can be removed on Linux; Windows lets it go when the program ends. */
+    /** Removes a file or folder, or leaves that to the end of the program, as for a loaded library on Windows. */
     private static void remove(Path path) {
         try {
             Files.deleteIfExists(path);

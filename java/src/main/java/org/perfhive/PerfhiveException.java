@@ -3,8 +3,8 @@ package org.perfhive;
 import java.util.Objects;
 
 /**
- * A failure of perfhive, with the message that says what is wrong and, where there is one, the way
- * out. Decide on the {@link #kind()}, never on the words.
+ * A failure of perfhive, with the message that says what is wrong and, where possible, what to do
+ * instead. Decide on the {@link #kind()}, never on the words.
  */
 public class PerfhiveException extends RuntimeException {
     private static final long serialVersionUID = 1;

@@ -115,8 +115,9 @@ public final class PerformanceCounter implements AutoCloseable {
     }
 
     /**
-     * A new value. Where the type takes two samples, it is calculated against that of the call
-     * before; the first call has none. Whole numbers above 2<sup>53</sup> are rounded.
+     * A new value, from a sample that is taken now. Where the type takes two samples, the value is calculated
+     * from the sample of the call before and the new one; the first call has no value. Whole numbers above
+     * 2<sup>53</sup> are rounded.
      *
      * @return the value; empty where there is none this time
      */
@@ -159,7 +160,7 @@ public final class PerformanceCounter implements AutoCloseable {
     /**
      * The reason why the last value, sample or text was missing.
      *
-     * @return the reason; empty where it was there
+     * @return the reason; empty where it was there, or none was asked for yet
      */
     public synchronized Optional<NoValue> whyNone() {
         return whyNone;
@@ -169,7 +170,8 @@ public final class PerformanceCounter implements AutoCloseable {
      * What the instance was at the last {@link #nextValue()}. As long as it is equal, it is the same
      * instance, such as the same process; its name may pass to another.
      *
-     * @return the identity; empty if there was no such call, or if it found no instance
+     * @return the identity; empty if there was no such call since the beginning or since {@link #reset()}, or
+     *     if it got no sample of the counter. A call in which the source failed does not count
      */
     public Optional<Identity> identity() {
         Message answer = object.request().int32(3).send(Native.Op.COUNTER_NEXT);

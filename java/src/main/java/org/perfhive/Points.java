@@ -12,13 +12,13 @@ final class Points {
     static final int POINT = 0;
     static final int START = 1;
     static final int END = 2;
-    /** Added where the processor time of the thread is wanted. */
+    /** The number that is added to the kind of an event where the thread's processor time is to be read. */
     private static final int THREAD_TIME = 4;
 
     /** The number of a name that finds no room. The call is counted as missed. */
     private static final Integer NO_ROOM = -1;
 
-    /** {@code Thread.isVirtual} of newer JDKs, of which this one may know nothing. */
+    /** {@code Thread.isVirtual} of newer JDKs; on an older one, a handle that returns {@code false}. */
     private static final MethodHandle IS_VIRTUAL = isVirtual();
 
     private final NativeObject queue;
@@ -74,7 +74,10 @@ final class Points {
         }
     }
 
-    /** A virtual thread has no processor time of its own, but that of whatever carries it. */
+    /**
+     * Whether a thread is virtual. The processor time of such a thread is that of the thread that carries it,
+     * and is not read.
+     */
     private static boolean isVirtual(Thread thread) {
         try {
             return (boolean) IS_VIRTUAL.invokeExact(thread);

@@ -16,7 +16,7 @@ import java.util.OptionalLong;
  * stay the same, that allocates nothing.
  */
 public final class ProbeReadings {
-    /** There is no value; the bits are the place of the reason. */
+    /** The code of a missing value; the bits are then the place of the reason. */
     static final int NONE = 0;
     /** The code of a whole number of 32 bits. */
     static final int INT32 = 1;
@@ -24,14 +24,14 @@ public final class ProbeReadings {
     static final int INT64 = 2;
     /** The code of a double. */
     static final int DOUBLE = 3;
-    /** The bits of a code that are one of the above. */
+    /** The mask for the part of a code that is {@code NONE}, {@code INT32}, {@code INT64} or {@code DOUBLE}. */
     static final int TYPE = 3;
-    /** The raw value is known. */
+    /** The bit of a code that says that the raw value is known. */
     static final int RAW = 4;
-    /** The raw value of the sample before is known. */
+    /** The bit of a code that says that the raw value of the sample before is known. */
     static final int BEFORE = 8;
 
-    /** One in each of eight bytes. */
+    /** A {@code long} with the number 1 in each of its eight bytes. */
     private static final long EIGHT = 0x0101_0101_0101_0101L;
 
     private static final VarHandle EIGHT_CODES =
@@ -41,7 +41,7 @@ public final class ProbeReadings {
     private static final NoValue NO_BASELINE = new NoValue("no-data", "its data source has no baseline of it");
 
     private final List<SelectedSensor> selection;
-    /** The sensor that is next when a data source adds its readings. */
+    /** The place in the selection of the sensor that is next when a data source adds its readings. */
     private int next;
     int count;
     long[] bits = {};
@@ -85,7 +85,7 @@ public final class ProbeReadings {
         reasons.clear();
     }
 
-    /** Takes back what was added since {@link #clear}: the slots are as before. */
+    /** Takes back what was added since {@link #clear}: there are {@code count} readings and slots, as before. */
     void takeBack(int count) {
         this.count = count;
         next = selection.size();
@@ -95,7 +95,7 @@ public final class ProbeReadings {
         }
     }
 
-    /** Ends adding the first readings: what the data source has not added has a place all the same. */
+    /** Ends adding the first readings: those that the data source has not added are there, without a value. */
     void endBaseline() {
         for (int asked = next; asked < selection.size(); asked++) {
             SelectedSensor selected = selection.get(asked);
@@ -125,7 +125,10 @@ public final class ProbeReadings {
         return !sensor(asked).hasInstances() || selection.get(asked).instance().isPresent();
     }
 
-    /** Sensors of one reading have that reading in each sample, so that no other moves to its place. */
+    /**
+     * Adds the readings of sensors of one reading that were left out before the sensor {@code asked}, without
+     * a value. A sensor of one reading has it in each sample, so that no other reading moves to its place.
+     */
     private void fillUp(int asked, NoValue why) {
         for (; next < asked; next++) {
             if (hasOneReading(next)) {
@@ -270,7 +273,7 @@ public final class ProbeReadings {
         };
     }
 
-    /** Whether as many codes have the type of the first one. Eight are compared at a time. */
+    /** Whether {@code count} codes from the place {@code from} on have one type. Eight are compared at a time. */
     private boolean areAlike(int from, int count) {
         long type = codes[from] & TYPE;
         int at = from;
@@ -322,7 +325,7 @@ public final class ProbeReadings {
         }
     }
 
-    /** A reading as an object that stays. */
+    /** A reading as an object, which later samples do not change. */
     SensorReading reading(int place, int asked) {
         int code = codes[place];
         long bits = this.bits[place];

@@ -31,7 +31,7 @@ public final class RecordBatch {
     private final long[] sampled;
     private final long[] done;
     private final long[] threadTimes;
-    /** The readings of each record one after another. */
+    /** The values of all readings, record by record; not a number where there is none. */
     private final double[] values;
     private final long[] raw;
     private final byte[] kinds;

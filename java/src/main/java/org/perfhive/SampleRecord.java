@@ -25,11 +25,11 @@ public record SampleRecord(
     }
 
     /**
-     * A clock around a sample, in nanoseconds since its beginning.
+     * The times of a clock around a sample, in nanoseconds since the beginning of the clock.
      *
      * @param label the name of the clock
      * @param before the time before the sample; empty where the clock could not be read
-     * @param after the time after it
+     * @param after the time after the sample; empty where the clock could not be read
      */
     public record TimeReading(String label, OptionalLong before, OptionalLong after) {
         /** Checks the parts. */

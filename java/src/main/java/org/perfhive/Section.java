@@ -16,11 +16,11 @@ import java.util.OptionalLong;
  * @param duration how long it took, with the calls in it
  * @param threadTime processor time of the thread meanwhile; empty for virtual threads, and where no
  *     thread told it
- * @param calls the calls in the section that told the time of its thread: its own start, and starts and
- *     ends of others
+ * @param calls the number of calls in the section that told the time of its thread: its own start, and
+ *     starts and ends of others
  * @param growth how much the raw value of each column grew between the samples at start and end;
- *     negative where a gauge shrank; empty without two values, and where a counter shrank. Both samples are late by the
- *     {@link EventRecord#delay()} of their record
+ *     negative where a gauge shrank; empty without two raw values, and where a counter shrank. Both
+ *     samples are late by the {@link EventRecord#delay()} of their record
  */
 public record Section(
         String name,

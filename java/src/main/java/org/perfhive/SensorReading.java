@@ -12,7 +12,7 @@ import java.util.OptionalLong;
  *     readings
  * @param slot the sensor and the instance
  * @param value the value in the sensor's unit, if there is one
- * @param noValue the reason why there is no value, if there is none
+ * @param noValue the reason why there is no value; empty if there is a value
  * @param raw what the source counts: events, bytes, or time in units of 100 ns or ticks of the
  *     clock; of a gauge the quantity itself
  * @param before the raw value in the sample before, if that had the same instance

@@ -12,10 +12,10 @@ import java.util.OptionalDouble;
  * @param min the smallest
  * @param max the greatest
  * @param p50 the median
- * @param p90 the number below which 90 % of them lie
- * @param p95 the number below which 95 % of them lie
- * @param p99 the number below which 99 % of them lie
- * @param p999 the number below which 99.9 % of them lie
+ * @param p90 the number at or below which 90 % of the numbers lie
+ * @param p95 the number at or below which 95 % of the numbers lie
+ * @param p99 the number at or below which 99 % of the numbers lie
+ * @param p999 the number at or below which 99.9 % of the numbers lie
  */
 public record SummaryFigures(
         long count,

@@ -167,7 +167,7 @@ public final class SensorBeans implements AutoCloseable {
         }
     }
 
-    /** The place of a reading, negative if it is gone. It seldom moves. */
+    /** The place of a reading in a sample; negative if it is gone. A reading seldom moves. */
     private int place(Shown shown, Readings sample) {
         if (shown.place >= 0 && shown.place < sample.size() && sample.slot(shown.place) == shown.slot) {
             return shown.place;
@@ -216,7 +216,7 @@ public final class SensorBeans implements AutoCloseable {
         }
     }
 
-    /** One group, or one instance of it. */
+    /** The bean of one group, or of one instance of a group. */
     private final class Bean implements DynamicMBean {
         final Map<String, Shown> attributes = new LinkedHashMap<>();
 
