@@ -34,9 +34,10 @@ impl History {
         }
     }
 
-    /// The past values of a reading as a curve in block characters: percentages against 100 or, if
-    /// it is higher, their peak; rates against their peak; plain numbers against their own range.
-    /// Empty before there are two values.
+    /// The past values of a reading as a curve in block characters: percentages from 0 to 100 or,
+    /// if it is higher, their peak; plain numbers without a unit between their lowest and highest;
+    /// all others from 0 to their peak. A missing value is a space. Empty before there are two
+    /// values.
     #[must_use]
     pub fn curve(&self, reading: &Reading) -> String {
         let Some(values) = self.values.get(&key(reading)) else {

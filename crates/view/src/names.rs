@@ -15,8 +15,9 @@ pub struct Names {
     titles: TitleSet,
     /// Whether every language of the source has been loaded.
     complete: bool,
-    /// Why the catalogue is incomplete: the error of the source when it was asked for objects that take
-    /// time to find out or are expensive to list. `None` if there was no error.
+    /// The error of the source when it was last asked for further objects or names, because of
+    /// which the catalogue may be incomplete. `None` if there was no error, and after a search by
+    /// [`objects`](Self::objects) that found nothing: its error is kept with the pattern.
     pub unlisted: Option<SourceError>,
     /// Patterns that matched nothing, each with the error of its search.
     failed: Vec<(NamePattern, SourceError)>,
@@ -26,8 +27,8 @@ impl Names {
     /// Loads the names of one language and of English, and the objects that the source knows without
     /// asking providers.
     ///
-    /// # Errors
-    /// Where the source's catalogue cannot be read, or none of the names.
+    /// # Errors Where the source's catalogue cannot be read, where the names of a language are
+    /// late, or where no language can be read.
     pub fn load(source: &mut dyn Source, language: LanguageId) -> Result<Self, SourceError> {
         let catalogue = source.catalogue(&Ask::nothing())?;
         let titles = TitleSet::load([language, LanguageId::ENGLISH], |one| {
@@ -123,8 +124,9 @@ impl Names {
         found
     }
 
-    /// Asks the source, and through it the providers, for the objects that a pattern may mean; for
-    /// all objects if the pattern has a wildcard.
+    /// Asks the source, and through it the providers, for the objects that a pattern may mean (for
+    /// all objects if the pattern has a wildcard), and keeps the catalogue with them, or the error
+    /// in [`unlisted`](Self::unlisted).
     pub fn find_out(&mut self, source: &mut dyn Source, pattern: &NamePattern) {
         let meant = pattern.as_literal().map(|name| self.titles.meant_by(name));
         match meant {

@@ -61,7 +61,8 @@ impl Selection {
 }
 
 impl Usual {
-    /// Adds the counter by its English name, or by its index if the source has no names.
+    /// Adds the counter by its English name, or by its index if the source does not find the name;
+    /// `None` if the source has neither.
     fn add(&self, query: &mut Query) -> Option<PathId> {
         let instance = self.instance.map(|name| match name {
             "*" => InstancePattern::any(),

@@ -138,9 +138,9 @@ pub(super) fn is_meant(titles: &TitleSet, counter: &CatalogueCounter, meant: (u3
     }
 }
 
-/// The counters of an object that a report lists: those of [`OBJECTS`], or for another object all
-/// numbers. If these are more than [`MOST`], only those of the novice level, and of them the first
-/// [`MOST`].
+/// The counters of an object that a report lists: those that [`OBJECTS`] names, or, if [`OBJECTS`]
+/// does not have the object, all counters with numbers; if they are more than [`MOST`], only the
+/// first [`MOST`] of the novice level.
 pub(super) fn of_object<'a>(
     titles: &TitleSet,
     object: &'a CatalogueObject,

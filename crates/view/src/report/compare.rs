@@ -16,7 +16,8 @@ pub struct Differences {
     pub counters: Vec<CounterChange>,
     /// The English paths of the counters that only the first report has, and of those that only the second has.
     pub only: [Vec<String>; 2],
-    /// The processes by name, the largest changes of processor time first.
+    /// The processes by name, the largest changes of processor time first; empty if a report has no
+    /// processes.
     pub processes: Vec<ProcessChange>,
 }
 
@@ -37,8 +38,8 @@ pub struct CounterChange {
     pub first: Summary,
     /// The statistics of the counter's values in the second report.
     pub second: Summary,
-    /// Whether the difference of the means is at least four times its standard error. Otherwise it
-    /// may be chance.
+    /// Whether the means differ, and by at least four times the standard error of their difference.
+    /// Otherwise the difference may be chance.
     pub is_clear: bool,
 }
 
@@ -129,8 +130,9 @@ struct Place {
     object: TitleIndex,
 }
 
-/// The counters of a report, each with its English names and its paths. Counters of elapsed time
-/// are left out.
+/// The counters of a report, each with its paths; the key is the English name of the object, the
+/// label of the instance, and the English name of the counter. Counters of elapsed time are left
+/// out.
 fn counters(report: &Report) -> Vec<(Key<'_>, (Place, &CounterReport))> {
     let mut all = Vec::new();
     for object in &report.objects {

@@ -90,12 +90,12 @@ pub struct Summary {
     /// The time of the first sample with the least value.
     pub minimum_at: FileTime,
     /// The mean as the counter's type defines it
-    /// ([`Statistics::mean`](perfhive_engine::Statistics::mean)): of rates, over time; of averages, over
-    /// operations.
+    /// ([`Statistics::mean`](perfhive_engine::Statistics::mean)): for rates the mean over time, for
+    /// averages the mean over operations.
     pub mean: f64,
     /// The 95th percentile: the least of the values that at least 95 % of them do not exceed.
     pub percentile_95: f64,
-    /// Whether the percentile is exact. If there are more than 4,096 values, it is within 1 %.
+    /// Whether the percentile is exact: it is for up to 4,096 values, and within 1 % for more.
     pub is_exact: bool,
     /// The greatest value.
     pub maximum: f64,
@@ -163,7 +163,7 @@ impl Spread {
 /// The values of some successive samples, as one part of a curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CurvePart {
-    /// The number of the part, from 0. Parts without a value are left out.
+    /// The number of the part, from 0; parts without a value have numbers, but are left out.
     pub number: u64,
     /// How many values the part has.
     pub count: u64,
@@ -245,9 +245,9 @@ impl Curve {
         self
     }
 
-    /// The means of the first and of the last slice that have values, each behind the number of the
-    /// slice's first sample; `None` if fewer than two slices have values. A slice is a thirtieth of
-    /// `samples`, as PAL divides a log.
+    /// The first and the last slice that have values, each as the number of its first sample and
+    /// the mean of its values; `None` if fewer than two slices have values. A slice is a thirtieth
+    /// of `samples` (rounded up), as PAL divides a log.
     pub(super) fn ends(&self, samples: u64) -> Option<[(u64, f64); 2]> {
         let slice = samples.div_ceil(30).max(1);
         let of = |part: &CurvePart| part.number * self.width / slice;

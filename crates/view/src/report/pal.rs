@@ -50,14 +50,16 @@ struct Rule {
     code: String,
 }
 
-/// A threshold that is not evaluated.
+/// A threshold, or a number of instances, that a report does not evaluate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unevaluated {
-    /// The names of the analysis and of the threshold: `Analysis: Threshold`.
+    /// The names of the analysis and of the threshold, `Analysis: Threshold`; or the number of
+    /// instances and their object.
     pub title: String,
-    /// The file that has the threshold.
+    /// The file that has the threshold; `perfhive` for instances.
     pub origin: Arc<str>,
-    /// Why the threshold is not evaluated, with the way out where there is one.
+    /// Why the threshold is not evaluated, or the instances are not, with the way out where there
+    /// is one.
     pub reason: String,
 }
 
@@ -298,6 +300,8 @@ impl Recording<'_> {
     }
 }
 
+/// What the script of one rule can ask of a recording; notes the sets of counters that the script
+/// counts.
 struct RuleWorld<'a> {
     analysis: &'a Analysis,
     recording: &'a Recording<'a>,

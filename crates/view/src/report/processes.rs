@@ -38,7 +38,7 @@ pub struct ProcessReport {
     /// The private memory in bytes; `None` without values.
     pub private_bytes: Option<Summary>,
     /// The growth of the private bytes per hour; `None` where the process was seen for less than
-    /// five minutes, and without values.
+    /// five minutes, where all values lie in one thirtieth of the samples, and without values.
     pub growth: Option<f64>,
     /// The number of the process's threads; `None` without values.
     pub threads: Option<Summary>,
@@ -121,8 +121,8 @@ impl ProcessFigures {
         names.into_iter().map(total).collect()
     }
 
-    /// The processes with the most processor time, and those with the largest working sets: at most
-    /// `top` of each, the busiest first.
+    /// The `top` processes with the most processor time, the busiest first, followed by those of
+    /// the `top` with the largest working sets that are not among them.
     pub(super) fn busiest(
         &self,
         rows: &[Row],
@@ -203,7 +203,8 @@ fn is_process(row: &Row) -> bool {
     row.role == InstanceRole::Single
 }
 
-/// The first sample that has a process: in a text log of rates it is the second one.
+/// The number of the first sample that has a process: in a text log of rates it is the second
+/// sample. 0 if there is no process.
 fn first_sample(rows: &[Row]) -> u64 {
     rows.iter().map(|row| row.seen.0).min().unwrap_or_default()
 }
@@ -228,8 +229,8 @@ pub(super) fn changes_of(rows: &[Row], timeline: &Timeline) -> Vec<StartsAndEnds
     changes
 }
 
-/// The programs that ran in the first sample, ended, and came back with another ID while no other process of
-/// that name ran. The latest restart is first.
+/// The programs that ran in the first sample, ended, and came back as another process while no
+/// process of that name ran. The latest restart is first.
 pub(super) fn restarts_of(rows: &[Row], timeline: &Timeline) -> Vec<Restart> {
     let mut names: BTreeMap<&str, Vec<(&Row, u32)>> = BTreeMap::new();
     for row in rows {

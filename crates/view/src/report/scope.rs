@@ -50,8 +50,8 @@ pub(super) struct ScopedCounter {
 /// Which counters a report lists.
 #[derive(Clone, Debug, Default)]
 pub enum Choice {
-    /// The counters that say most: a table names them for Windows' usual objects. Of another object all
-    /// counters, or if they are many, those of the level for every user.
+    /// The counters that say most: a table names them for Windows' usual objects. Of another object
+    /// all counters with numbers, or if they are more than 16, the first 16 of the novice level.
     #[default]
     Usual,
     /// Every counter that has numbers.
@@ -61,7 +61,8 @@ pub enum Choice {
 }
 
 impl ReportScope {
-    /// The scope for a recording with this catalogue.
+    /// The scope for a recording with this catalogue: the counters that `choice` lists, and those
+    /// of the thresholds. A threshold on counters that the catalogue lacks is only counted.
     #[must_use]
     pub fn new(
         catalogue: &Catalogue,

@@ -2,7 +2,7 @@
 
 use perfhive_format::FileTime;
 
-/// A pause is a gap if it is at least so many times as long as the usual one.
+/// A pause is a gap if it is at least so many times as long as the median of the pauses.
 const GAP: i64 = 3;
 
 /// The times of a recording's samples, in their order.
@@ -41,7 +41,8 @@ impl Timeline {
         pauses.get(pauses.len() / 2).copied()
     }
 
-    /// Each pause that is at least three times the usual one, or goes back in time.
+    /// Each pause that is at least three times as long as [`interval`](Self::interval), or goes
+    /// back in time.
     #[must_use]
     pub fn gaps(&self) -> Vec<Gap> {
         let longest = self.interval().unwrap_or(0).max(1).saturating_mul(GAP);

@@ -1,8 +1,10 @@
 //! An interpreter for the thresholds of PAL: the small part of PowerShell that most of them consist of.
 //!
-//! It knows assignments, `+ - * /`, parentheses, casts to whole and other numbers, numbers with `KB` to `TB`,
-//! `[Math]::Round`, `If` and `Else`, `switch`, texts with `-eq`, `-ne`, `.ToUpper()` and `.Substring()`, the
-//! number of a collection's instances (`.Count`), and the call of `StaticThreshold`. Anything else is an error that names it: nothing is guessed.
+//! It knows assignments, `+ - * /`, parentheses, casts to whole and other numbers, numbers with
+//! `KB` to `TB`, `[Math]::Round`, `If`, `ElseIf` and `Else` with comparisons joined by `-and` or
+//! `-or`, `switch`, texts with `-eq`, `-ne`, `.ToUpper()`, `.ToLower()` and `.Substring()`, the
+//! number of a collection's instances (`.Count`), and the call of `StaticThreshold`. Anything else
+//! is an error that names it: nothing is guessed.
 
 use super::tokens::{Kind, Token, tokens};
 use crate::report::threshold::Comparison;
@@ -24,10 +26,12 @@ pub(super) trait World {
     /// if there is no such collection, or its counters cannot be found.
     fn count(&mut self, collection: &str) -> Option<f64>;
 
-    /// The value of a variable that the script does not set, or why there is none.
+    /// The number in a variable that the script does not set, or the reason why there is none.
+    /// `name` is in lower case.
     fn variable(&mut self, name: &str) -> Result<f64, String>;
 
-    /// The text of a variable that the script does not set, or the reason why there is none.
+    /// The text of a variable that the script does not set, or the reason why there is none. `name`
+    /// is in lower case.
     fn text(&mut self, name: &str) -> Result<String, String>;
 }
 
@@ -70,7 +74,8 @@ impl NumberType {
         }
     }
 
-    /// The value in this type. Whole numbers are rounded as PowerShell does: to the nearest, halves to even.
+    /// The value in this type: for `Int` and `Long` rounded as PowerShell does, to the nearest
+    /// whole number, halves to even. An error if the type has no such large number.
     fn apply(self, value: f64) -> Result<f64, String> {
         let limit = match self {
             Self::Any => return Ok(value),
@@ -193,7 +198,8 @@ impl Script<'_> {
         Ok(())
     }
 
-    /// `switch (value) { label { ... } ... default { ... } }`.
+    /// Reads `switch (value) { label { ... } ... default { ... } }`. If `does` is true, runs the
+    /// block of each label that equals the value, or the default block if no label does.
     fn switch(&mut self, does: bool) -> Result<(), String> {
         self.deeper()?;
         self.at += 1;
@@ -299,8 +305,8 @@ impl Script<'_> {
         self.skip('}')
     }
 
-    /// Reads a condition and returns whether it holds: `a -gt b`, or several comparisons in parentheses with
-    /// `-and` or `-or` between them.
+    /// Reads a condition and returns whether it holds, always `false` unless `does` is true: `a -gt
+    /// b`, or several comparisons in parentheses with `-and` or `-or` between them.
     fn condition(&mut self, does: bool) -> Result<bool, String> {
         let mut holds = self.comparison(does)?;
         while let Some(Kind::Word(word)) = self.peek() {
@@ -374,7 +380,8 @@ impl Script<'_> {
         if value.is_finite() { Ok(value) } else { Err("divides by zero".to_string()) }
     }
 
-    /// Takes an operator that is one of two signs; `None` if the next token is not, or begins a line.
+    /// Takes an operator that is one of two signs; `None` if the next token is neither of them, or
+    /// begins a line.
     fn operator(&mut self, signs: [char; 2]) -> Option<char> {
         let token = self.tokens.get(self.at).filter(|token| !token.begins_line)?;
         match token.kind {
