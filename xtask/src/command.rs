@@ -1,10 +1,9 @@
 //! Starts other programs so that a reader can repeat by hand what was done.
 //!
-//! Every command is printed before it runs, in a form that can be pasted into
-//! a shell. `cargo run` describes the xtask package to its child through the
-//! environment; none of that is passed on, because build scripts that watch
-//! those variables would otherwise rebuild after every change between
-//! `cargo xtask test` and a plain `cargo test`.
+//! [`run`] prints each command before it runs, in a form that can be pasted into a shell. `cargo
+//! run` describes the xtask package to its child through the environment; none of that is passed
+//! on, because build scripts that watch those variables would otherwise rebuild after every change
+//! between `cargo xtask test` and a plain `cargo test`.
 
 use std::fmt;
 use std::io::Write as _;

@@ -29,7 +29,8 @@ const JUNIT: &[&str] = &[
 /// The beginnings of the messages by which the JVM reports native methods that break its rules.
 const COMPLAINTS: &[&str] = &["WARNING in native method", "FATAL ERROR in native method"];
 
-/// The options of javac for every source: all lints as errors, Java 17, UTF-8, and names for debuggers and messages.
+/// The options of javac for every source: all lints except `path` and `try` as errors, Java 17,
+/// UTF-8, and names for debuggers and messages.
 const LINTS: &[&str] = &[
     "-g",
     "-Xlint:all,-path,-try",

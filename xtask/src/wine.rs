@@ -42,8 +42,8 @@ const WINESERVER: &str = "/usr/lib/wine/wineserver64";
 /// A running Wine with a prefix of its own; dropping it ends its processes.
 pub(crate) struct Wine {
     prefix: PathBuf,
-    /// A process that waits for its input. As long as it runs, Wine's services run. Otherwise a test
-    /// would start them, and they would keep its output open.
+    /// A process that waits for its input. As long as it runs, Wine's services run. Otherwise a
+    /// test would start the services, and they would keep the test's output open.
     idle: Option<Child>,
 }
 

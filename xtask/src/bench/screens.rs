@@ -109,7 +109,8 @@ fn screen(name: &'static str, command: String) -> Screen {
     Screen { name, command, shares: Vec::new() }
 }
 
-/// The path of the program bottom, which is built once from crates.io because Debian has no package.
+/// The path of the program bottom. Where it is not installed, it is built once from crates.io into
+/// `folder`, because Debian has no package.
 fn bottom(folder: &Path) -> Result<PathBuf> {
     if let Some(path) = tools::find("btm") {
         return Ok(path);
@@ -124,7 +125,8 @@ fn bottom(folder: &Path) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// The processor time of a program in a terminal of its own, in percent of one processor.
+/// The processor time that a program in a terminal of its own takes during [`WATCHED`], in percent
+/// of one processor.
 fn watch(command: &str) -> Result<f64> {
     let terminal = Tmux::start(command)?;
     std::thread::sleep(WARM_UP);

@@ -126,6 +126,7 @@ struct Chatter {
 }
 
 impl Chatter {
+    /// Whether a line is about progress, or belongs to the dictionary that libFuzzer recommends.
     fn is(&mut self, line: &[u8]) -> bool {
         if line.starts_with(b"###### Recommended dictionary") {
             self.in_dictionary = true;

@@ -68,7 +68,8 @@ pub(super) const STAGES: &[Stage] = &[
 /// A big-endian target that Miri can interpret without its linker or C library.
 const BIG_ENDIAN: &str = "s390x-unknown-linux-gnu";
 
-/// The features of `perfhive-shm` for a program that only publishes: none.
+/// The option of cargo that builds `perfhive-shm` without its reader, as for a program that only
+/// publishes.
 const WRITER: &str = "--no-default-features";
 
 /// A target without std, which shows that a crate does not use it.
@@ -90,7 +91,8 @@ fn tidy() -> Result {
     Ok(None)
 }
 
-/// The features of the command that are off by default because they take long to build, or clang.
+/// The options of cargo for the features of the command that are off by default: `parquet`, which
+/// takes long to build, and on Linux `bpf`, which takes clang.
 pub(crate) const FEATURES: [&str; 2] = match cfg!(target_os = "linux") {
     true => ["--features", "perfhive-cli/bpf,perfhive-cli/parquet"],
     false => ["--features", "perfhive-cli/parquet"],
@@ -208,7 +210,7 @@ const OLDEST: &str = "1.89.0";
 /// The most crates that the library without features may consist of, itself included.
 const LEAN: usize = 12;
 
-/// The manifests of programs with workspaces of their own, which no other stage builds.
+/// The manifests of programs with workspaces of their own, which only the stage `package` builds.
 const BENCHES: [&str; 3] =
     ["benches/peers/Cargo.toml", "benches/publish/Cargo.toml", "benches/record/Cargo.toml"];
 
@@ -304,7 +306,8 @@ fn deny() -> Result {
     Ok(Some("advisories NOT checked (no RustSec database)".to_owned()))
 }
 
-/// The line in git's messages that says why it could not fetch.
+/// The line in git's messages that says why git could not fetch: the last one with `fatal:`, or
+/// else the first one that is not blank.
 fn fetch_failure(errors: &str) -> &str {
     let line = errors.lines().map(str::trim).rfind(|line| line.starts_with("fatal: "));
     line.or_else(|| errors.lines().map(str::trim).find(|line| !line.is_empty()))
