@@ -111,7 +111,8 @@ pub(super) fn collect(
     Ok(())
 }
 
-/// Waits until a moment; returns the signal if one came before, `None` otherwise.
+/// Waits until a moment; returns the signal that asked the program to end before that, `None` if
+/// none did.
 pub(super) fn wait(signals: &Signals, until: Instant) -> Option<i32> {
     loop {
         match signals.wait_until(until) {

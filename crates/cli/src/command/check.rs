@@ -35,7 +35,8 @@ mod supported {
     use std::path::Path;
     use std::process::ExitCode;
 
-    /// The indexes of the object and its counters for a library that is not registered, far from all others.
+    /// The first index of names and the first index of help texts for a library that is not
+    /// registered, far from all others.
     const NOT_REGISTERED: (u32, u32) = (50_000, 50_001);
 
     /// Makes this program the host process of libraries, whatever its name is: a `perfhive` on the PATH may

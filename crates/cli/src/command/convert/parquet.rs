@@ -94,7 +94,7 @@ fn fill(
     Ok((written, bytes))
 }
 
-/// The objects of each machine.
+/// The objects of all machines, by machine and title index.
 type Objects = BTreeMap<(Arc<str>, TitleIndex), Object>;
 
 fn key(reading: &Reading) -> (Arc<str>, TitleIndex) {
@@ -190,7 +190,8 @@ impl Object {
         });
     }
 
-    /// The number of values that are not written yet.
+    /// The number of values that are not written yet, with four more for the instance, process and
+    /// time of each row.
     fn values(&self) -> usize {
         self.rows.len() * (self.columns.len() + 4)
     }

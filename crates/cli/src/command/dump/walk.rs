@@ -125,7 +125,8 @@ impl<'a> Walk<'a> {
         self.ahead.push(error);
     }
 
-    /// Passes an item to the sink, followed by the damages that lie in it.
+    /// Passes an item to the sink. The damages that lie in it follow, unless the item is a
+    /// structure: these follow its fields.
     fn emit(&mut self, item: &Item<'_>, sink: Sink<'_>) {
         sink(item);
         if item.kind == Kind::Structure {

@@ -71,8 +71,8 @@ impl<'a> Walk<'a> {
         sink(&Item { text, ..self.item(Kind::Damage, at, 0, "") });
     }
 
-    /// The offset of the next object that is sound from its first byte to its last; `None` if there
-    /// is none, or if `patience` is used up.
+    /// The offset of the next object that has counters and is sound from its first byte to its
+    /// last; `None` if there is none, or if `patience` is used up.
     fn next_sound_object(&self, from: usize, patience: &mut usize) -> Option<usize> {
         let mut at = from.next_multiple_of(4);
         while at + PERF_OBJECT_TYPE::SIZE <= self.bytes.len() {
