@@ -63,7 +63,8 @@ pub(super) fn run(global: &Global, args: &List) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// The failure for an object that is unknown or damaged.
+/// The failure for an object that is unknown or damaged, or for a text that names more than an
+/// object.
 pub(super) fn no_such_object(
     global: &Global,
     session: &mut Session,

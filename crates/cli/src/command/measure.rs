@@ -91,7 +91,8 @@ pub(super) fn run(global: &Global, args: &Measure) -> Outcome {
     }
 }
 
-/// The options with the clocks that are read before and after each sample, the innermost last.
+/// The options with the clocks that are read before and after each sample, the innermost last; each
+/// is added to `cost`.
 fn clocks(cost: &mut Cost) -> MeasurementOptions {
     fn with<T: TimeSource + 'static>(
         options: MeasurementOptions,

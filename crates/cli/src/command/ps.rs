@@ -284,7 +284,8 @@ impl<'a> List<'a> {
         self.processes.sort_by_key(|process| is_idle(&process.name, process.pid));
     }
 
-    /// The value of a column; `None` for the name, and for a missing value.
+    /// The value of a process in a column; `None` for a column without a counter, and for a missing
+    /// value.
     fn value(&self, process: &Process<'_>, column: usize) -> Option<CookedValue> {
         let (_, plan, older_plan) = self.columns.get(column)?;
         let plan = plan.as_ref()?;

@@ -110,7 +110,7 @@ fn span(session: &mut Session) -> Result<Span, Failure> {
     })
 }
 
-/// Reads all samples for what is wrong with them.
+/// Reads all samples, and reports their faults.
 fn warn_of_faults(session: &mut Session) -> Result<(), Failure> {
     let mut sample = Snapshot::new();
     loop {

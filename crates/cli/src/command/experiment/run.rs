@@ -387,7 +387,6 @@ impl io::Write for NamedFile {
     }
 }
 
-/// Whether a file is to be a recording, by its name.
 /// The program and its arguments.
 fn words(args: &Args) -> Vec<String> {
     args.program.iter().map(|word| word.display().to_string()).collect()

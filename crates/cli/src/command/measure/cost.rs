@@ -30,7 +30,8 @@ impl Series {
         self.longest = self.longest.max(nanos);
     }
 
-    /// The median duration; the greater of the middle two for an even number. `None` without samples.
+    /// The median of the [`KEPT`] newest durations; the greater of the middle two for an even
+    /// number. `None` without samples.
     fn median(&self) -> Option<u64> {
         let mut sorted = self.newest.clone();
         sorted.sort_unstable();

@@ -15,7 +15,7 @@ pub(super) struct Column {
     pub(super) title: String,
     /// The key of the column in rows for programs.
     pub(super) key: String,
-    /// The English name of the column's counter.
+    /// The English name of the column's counter; empty for a column without one.
     pub(super) english: String,
     /// The column's counter; `None` for a column without one, such as the name.
     pub(super) counter: Option<TitleIndex>,
@@ -47,7 +47,8 @@ fn words(args: &Ps) -> Vec<&str> {
     words.map(str::trim).chain(order(args).map(sort_key)).collect()
 }
 
-/// The order that is asked for; the first of a list are those with the most processor time, unless it says otherwise.
+/// The text of `--sort`; without it `-cpu` (the most processor time first) if `--top` is given,
+/// otherwise `None`.
 fn order(args: &Ps) -> Option<&str> {
     args.sort.as_deref().or(args.top.map(|_| "-cpu"))
 }

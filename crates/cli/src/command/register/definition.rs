@@ -57,6 +57,8 @@ impl<'a> Index<'a> {
         self.declared.get(&offset).unwrap_or(&Declared::Nothing)
     }
 
+    /// `object` or `counter` for a name; `None` if the definition does not tell which names are
+    /// objects.
     fn kind(&self, offset: u32) -> Option<&'static str> {
         match () {
             () if self.objects.contains(&offset) => Some("object"),

@@ -16,7 +16,8 @@ const PLOT: (f64, f64, f64, f64) = (8.0, 6.0, 404.0, 110.0);
 struct Scale {
     begin: FileTime,
     steps: f64,
-    /// The longest pause within a line, in steps of 100 ns; a longer one breaks it.
+    /// The longest pause between two samples of a line, in steps of 100 ns; a longer one breaks the
+    /// line.
     longest: f64,
     low: f64,
     high: f64,
@@ -68,7 +69,9 @@ impl Scale {
     }
 }
 
-/// The range of a chart: percentages up to 100, amounts from 0 unless they hardly change.
+/// The lowest and the highest value on a chart: for percentages at least 0 and 100; otherwise from
+/// 0 up, or from below the least value if that is more than half of the greatest. Limits that are
+/// far from the values do not count.
 fn range(unit: &str, lines: &[(Option<&str>, &CounterReport)], limits: &[f64]) -> (f64, f64) {
     let low = lines.iter().map(|(_, counter)| counter.summary.minimum);
     let high = lines.iter().map(|(_, counter)| counter.summary.maximum);
