@@ -105,7 +105,7 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// The result of `work` if it is ready before the deadline; `None` otherwise.
+/// The result of `work` if it is ready before [`DEADLINE`] has passed; `None` otherwise.
 fn in_time<T: Send + 'static>(work: impl FnOnce() -> Option<T> + Send + 'static) -> Option<T> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || sender.send(work()));

@@ -49,7 +49,8 @@ pub(crate) enum Failure {
 pub(crate) type Outcome = Result<Exit, Failure>;
 
 impl Failure {
-    /// Prints the error, and returns the exit code.
+    /// Prints the error, unless it was printed already, and returns the exit code. A reader that
+    /// has closed the output is no error.
     pub(crate) fn report(self) -> Exit {
         match self {
             Self::Missing(message) => say(&message, Exit::NoValue),

@@ -141,8 +141,8 @@ fn before_instance(pattern: &str) -> &str {
 }
 
 /// The names of groups with which a pattern may begin (behind the source's name, if it is there),
-/// the shortest first, since a slash may be part of a name. `None` if the pattern has no slash,
-/// or may match several groups.
+/// the shortest first, since a slash may be part of a name. `None` if the pattern has no slash or
+/// more than eight, or may match several groups.
 fn groups_of(pattern: &str, own: &str) -> Option<Vec<String>> {
     const MOST: usize = 8;
     let whole = without_source(pattern, own);
@@ -201,7 +201,9 @@ fn is_meant(pattern: &NamePattern, name: &SensorName) -> bool {
         || pattern.matches(&format!("{source}/{group}/{sensor}"))
 }
 
-/// The found sensors, each listed once for each of its instances that match `wanted`.
+/// The found sensors, each listed once for each of its instances that match `wanted`, or for all
+/// its instances if `wanted` is `None`. A sensor without instances is listed only if `wanted` is
+/// `None`.
 fn with_instances<'a>(
     opened: &mut Opened,
     found: &[&'a Sensor],

@@ -87,7 +87,8 @@ pub(super) fn refuse_existing(path: &Path, yes: bool) -> Result<(), Failure> {
     }
 }
 
-/// The counter paths of a file, one a line.
+/// The counter paths of a file, one a line, with or without quotes. Blank lines and lines that
+/// begin with `;` are left out.
 pub(super) fn counters_of(file: &Path) -> Result<Vec<String>, Failure> {
     let text = std::fs::read(file)
         .map_err(|error| Failure::Source(format!("{}: {error}", file.display())))?;

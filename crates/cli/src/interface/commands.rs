@@ -169,7 +169,7 @@ impl Model {
         Ok(())
     }
 
-    /// The lines to which Tab can complete a typed line.
+    /// The lines to which Tab can complete a typed line, at most 20.
     pub(super) fn completions(&self, text: &str) -> Vec<String> {
         let starts = |all: &mut dyn Iterator<Item = String>, text: &str| -> Vec<String> {
             all.filter(|one| begins(one, text)).take(20).collect()
@@ -188,7 +188,7 @@ impl Model {
         starts(&mut values.into_iter().map(|value| format!("{name} {value}")), text)
     }
 
-    /// The names of the built-in views, and of those that were left.
+    /// The names of the built-in views, and of the other views that were left.
     fn view_names(&self) -> Vec<String> {
         let mut names: Vec<String> = BUILT_IN.iter().map(ToString::to_string).collect();
         let left = self.left.iter().map(|one| Escaped(&one.view.name).to_string());
@@ -196,7 +196,8 @@ impl Model {
         names
     }
 
-    /// The short names and paths that begin with a text.
+    /// All short names; and of each object that fits the text the beginning of its paths, or its
+    /// whole paths if the text has that beginning already.
     fn paths_like(&self, text: &str) -> Vec<String> {
         let mut paths: Vec<String> =
             SHORT_NAMES.iter().map(|(name, _)| (*name).to_string()).collect();
