@@ -31,7 +31,8 @@ impl Model {
         }
     }
 
-    /// Takes the tree of a source. Of several sources, the objects of all come first.
+    /// Takes the tree of a source. With several sources the shown tree is made of all their trees,
+    /// as [`Tree::of_several`] does.
     pub(super) fn take_tree(&mut self, source: usize, tree: Arc<Tree>) {
         if let Some(seen) = self.sources.get_mut(source) {
             seen.tree = Some(Arc::clone(&tree));

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 pub(crate) enum Existing {
     /// Nothing is written.
     Refused,
-    /// The new file gets a number behind its name.
+    /// The new file gets a number behind its name, before the extension.
     Numbered,
     /// A file with the settings of a view is replaced. If any other file has
     /// the name, nothing is written.

@@ -82,7 +82,8 @@ pub(crate) struct Pane {
     pub(crate) title: String,
     pub(crate) kind: Kind,
     pub(crate) counters: Vec<Counter>,
-    /// The place of the column by which a table is ordered; `None` for the source's order.
+    /// The place of the column by which a table is ordered; `None` for the source's order, or if it
+    /// is reversed for that of the names.
     pub(crate) sort: Option<usize>,
     /// Whether the order is reversed, to the smallest value or the last name first.
     pub(crate) is_reversed: bool,
@@ -115,7 +116,8 @@ pub(crate) struct View {
     /// Whether charts stand still and are overwritten from the left, with a bar at the newest sample.
     pub(crate) wraps: bool,
     pub(crate) panes: Vec<Pane>,
-    /// Whether this is an unchanged built-in view, whose counters are left out silently if the source lacks them.
+    /// Whether this is an unchanged built-in view, or that of an experiment: counters that the
+    /// source lacks are left out of it silently.
     pub(crate) is_built_in: bool,
 }
 

@@ -19,7 +19,7 @@ impl Looks {
         (0..LOOKS).find(|number| look(*number) == wanted)
     }
 
-    /// Whether no line has a look yet.
+    /// Whether no line has this look yet.
     pub(super) fn is_free(&self, look: (u8, char)) -> bool {
         Self::number_of(look).and_then(|number| self.looks.get(number)) == Some(&0)
     }
@@ -46,7 +46,7 @@ impl Looks {
         (0..LOOKS).min_by_key(key).unwrap_or(0)
     }
 
-    /// Like [`next`](Self::next); the look counts as taken from now on.
+    /// The look with the number that [`next`](Self::next) returns; it counts as taken from now on.
     pub(super) fn take_next(&mut self, from: u8) -> (u8, char) {
         let taken = look(self.next(from));
         self.take(taken);

@@ -44,7 +44,8 @@ pub(crate) enum Event {
     Looked(Sample),
     /// Samples of the part of a recording that [`Effect::Near`] asked for.
     Near(Window, Vec<Sample>),
-    /// That part was read. The number says that every so-many-th sample of it was read.
+    /// The part of a recording that [`Effect::Near`] asked for was read. The number says that every
+    /// so-many-th sample of the part was read.
     NearLoaded(Window, u64),
     /// A path cannot be read, for this reason.
     Problem {
@@ -137,7 +138,7 @@ pub(crate) enum Target {
     Edge(super::panes::Edge),
     /// The plot area of a pane.
     Plot(usize),
-    /// A line in the legend of a pane.
+    /// A line in the legend of a pane: the places of the pane and of the line.
     Entry(usize, usize),
     /// The title of a table's column; `None` is the column of instances.
     Column(usize, Option<usize>),
@@ -227,7 +228,8 @@ pub(crate) struct Model {
     pub(crate) questions: VecDeque<Question>,
     /// The reasons why paths have no values, by path.
     pub(crate) problems: HashMap<String, String>,
-    /// The sources that have no values of a path, by path, with the reason where the path is about them.
+    /// The sources that have no values of a path, by path and number, each with the reason; `None`
+    /// where the path names another machine.
     pub(crate) refused: HashMap<String, BTreeMap<usize, Option<String>>>,
     /// The objects and counters of all sources.
     pub(crate) tree: Option<Arc<Tree>>,
@@ -364,7 +366,8 @@ pub(crate) struct Row<'a> {
 }
 
 impl Row<'_> {
-    /// The key by which the row is found again in another sample; `None` if it has none.
+    /// The key by which the row is found again in another sample; `None` for a row without an
+    /// identity.
     pub(crate) fn key(&self) -> Option<RowKey> {
         Some((self.source, self.identity?.clone(), self.counter.map(str::to_string)))
     }

@@ -49,7 +49,8 @@ impl Near {
         self.lines = all.filter_map(|line| Some((line.number, *places.get(&key(line))?))).collect();
     }
 
-    /// Whether the part is close enough for a window: it has each sample, or is not much longer.
+    /// Whether the part covers a window and is close enough for it: it has each sample, or is less
+    /// than three times as long.
     fn suits(&self, window: Window) -> bool {
         let is_close = self.every == Some(1) || self.window.width() / 3 < window.width();
         self.covers(window) && is_close
@@ -76,7 +77,8 @@ impl Near {
 }
 
 impl super::seen::Seen {
-    /// The part that is read closely, if it covers a window.
+    /// The part that was read closely, if it covers a window; `None` also while the part is being
+    /// read.
     fn near_in(&self, window: Option<Window>) -> Option<&Near> {
         let near = self.near.as_ref().filter(|near| near.every.is_some())?;
         window.filter(|window| near.covers(*window)).map(|_| near)

@@ -16,7 +16,7 @@ pub(super) struct Pasted {
     added: usize,
     /// The number of pasted paths that cannot be added.
     refused: usize,
-    /// The reason why the first of them cannot be added.
+    /// The reason why the first refused path cannot be added.
     why: String,
 }
 

@@ -55,6 +55,8 @@ pub(super) type Events = SyncSender<super::terminal::Message>;
 /// The error that the interface has ended.
 struct Ended;
 
+/// The state of the thread that reads a source: the query for the shown paths, and the place in a
+/// recording.
 pub(super) struct Reader {
     steered: Steered,
     query: Query,

@@ -97,7 +97,7 @@ impl Seen {
         all
     }
 
-    /// Forgets all samples and lines.
+    /// Forgets all kept samples and lines, except the newest sample (`latest`).
     pub(crate) fn forget(&mut self) {
         self.past = Past::new(self.most_bytes.0);
         self.samples = Samples::new(self.most_bytes.1);
@@ -116,8 +116,9 @@ impl Seen {
         }
     }
 
-    /// The place of the sample at a time; `None` if the time lies before the first or behind the last sample by more
-    /// than two of the usual intervals.
+    /// The place of the sample nearest to a time; `None` if the time lies before the first or
+    /// behind the last sample by more than two of the usual intervals, and by more than two
+    /// seconds.
     fn place_near(past: &Past, time: FileTime) -> Option<usize> {
         let times = past.times();
         let (first, last) = (times.front()?.0, times.back()?.0);
@@ -138,7 +139,7 @@ impl Model {
         self.sources.len() > 1
     }
 
-    /// Whether a source is live.
+    /// Whether at least one of the sources is live.
     pub(crate) fn is_live(&self) -> bool {
         self.sources.iter().any(|one| one.is_live)
     }

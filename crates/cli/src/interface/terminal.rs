@@ -191,7 +191,7 @@ fn hear_stops(events: super::sampling::Events) {
     }
 }
 
-/// Passes keys, mouse events and pasted texts on to the loop.
+/// Passes keys, mouse events, pasted texts and new sizes of the terminal on to the loop.
 fn keys(events: &super::sampling::Events) {
     loop {
         let message = match event::read() {

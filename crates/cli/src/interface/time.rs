@@ -102,7 +102,8 @@ impl Model {
         };
     }
 
-    /// Shows the averages of both spans side by side, or those of one span and the window.
+    /// Shows the averages and maxima of the focused pane's lines in both spans side by side, or in
+    /// one span and the window.
     pub(super) fn compare(&mut self) {
         let (Some(window), [Some(one), other]) = (self.window(), self.spans) else {
             self.message = "nothing is marked: m begins a span at the cursor, m ends it".into();

@@ -51,8 +51,8 @@ pub(crate) struct Growth {
 }
 
 impl Growth {
-    /// The growth of files with their length at present; made before they are opened. `None` if one is no regular
-    /// file.
+    /// The growth of files with their length at present; made before they are opened. `None` if
+    /// there are none, or if one is no regular file.
     pub(crate) fn of(files: Vec<PathBuf>, reopen: Reopen) -> Option<Self> {
         let length = length(&files)?;
         Some(Self { files, length, reopen, pause: PAUSE })
@@ -82,7 +82,8 @@ fn length(files: &[PathBuf]) -> Option<u64> {
 }
 
 impl Reader {
-    /// The next order; `None` if it is time to look whether the recording has grown.
+    /// The next order; `None` if it is time to look whether the recording has grown. An error if
+    /// the interface has ended.
     pub(super) fn wait(&self, orders: &Receiver<Order>) -> Result<Option<Order>, Ended> {
         match &self.growth {
             Some(growth) => match orders.recv_timeout(growth.pause) {
