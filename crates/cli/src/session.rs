@@ -359,9 +359,9 @@ impl Session {
         }
     }
 
-    /// The machines of the counters that a recording has in its first sample, or in any sample where several files
-    /// are one recording, since a later file may have one more. Its own machine is the first. The recording is at its
-    /// beginning then.
+    /// The machines of the counters that a recording has in its first sample, or in any sample
+    /// where several files are one recording, since a later file may have one more. Its own machine
+    /// is the first. Afterwards the recording is at its beginning.
     pub(crate) fn machines(&mut self) -> Result<Vec<String>, SourceError> {
         let address = self.global.as_ref().and_then(|global| global.source.parse().ok());
         let is_joined = address.is_some_and(|address: SourceAddress| address.files().len() > 1);

@@ -210,7 +210,7 @@ const OLDEST: &str = "1.89.0";
 /// The most crates that the library without features may consist of, itself included.
 const LEAN: usize = 12;
 
-/// The manifests of programs with workspaces of their own, which only the stage `package` builds.
+/// The manifests of programs with workspaces of their own, which no other stage builds.
 const BENCHES: [&str; 3] =
     ["benches/peers/Cargo.toml", "benches/publish/Cargo.toml", "benches/record/Cargo.toml"];
 
