@@ -114,6 +114,8 @@ impl Arrangement {
         Some(names)
     }
 
+    /// Whether the filter and `without_idle` let the reading through; always `true` for a reading
+    /// without an instance.
     fn shows(&self, reading: &Reading) -> bool {
         let Some(label) = &reading.instance else { return true };
         let named = |pattern: &NamePattern| match pattern.as_literal() {
@@ -164,6 +166,8 @@ impl Arrangement {
         });
     }
 
+    /// The value by which an instance is sorted: that of the counter of [`Order::Counter`],
+    /// otherwise that of `path`. `None` if the instance has no finite value of it.
     fn key_of(&self, query: &Query, path: PathId, readings: &[&Reading]) -> Option<f64> {
         let is_key = |reading: &&&Reading| match &self.order {
             Order::Counter(name) => {
@@ -197,10 +201,12 @@ impl Section<'_> {
         before - self.rows()
     }
 
+    /// The number of readings, each of which takes a row.
     fn rows(&self) -> usize {
         self.groups.iter().map(|group| group.readings.len()).sum()
     }
 
+    /// The number of instances that may be left out.
     fn singles(&self) -> usize {
         self.groups.iter().filter(|group| group.may_go()).count()
     }
@@ -229,6 +235,8 @@ fn fit(sections: &mut [Section<'_>], room: usize) -> usize {
     }
 }
 
+/// The readings by object and instance, both in the order of their first reading; each reading
+/// without an instance is a group of its own.
 fn sections<'q>(readings: impl Iterator<Item = &'q Reading>) -> Vec<Section<'q>> {
     type Instance = (usize, TitleIndex, Option<perfhive_engine::Identity>);
     let mut sections: Vec<Section<'q>> = Vec::new();

@@ -77,6 +77,8 @@ fn range(values: &[f64]) -> (f64, f64) {
     (middle - width / 2.0, middle + width / 2.0)
 }
 
+/// A block character for each value: the lowest for `low` and below, the full block for `high` and
+/// above; a space for `None`.
 fn curve(values: impl Iterator<Item = Option<f64>>, low: f64, high: f64) -> String {
     let step = |value: f64| {
         let part = if high > low { ((value - low) / (high - low)).clamp(0.0, 1.0) } else { 0.0 };

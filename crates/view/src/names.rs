@@ -86,6 +86,8 @@ impl Names {
         found
     }
 
+    /// The objects that a pattern matches. As long as none is found, the source is asked for
+    /// further objects, and for its other languages.
     fn search(&mut self, source: &mut dyn Source, pattern: &NamePattern) -> Vec<CatalogueObject> {
         if pattern.as_literal().is_none() {
             self.find_out(source, pattern);
@@ -149,6 +151,8 @@ impl Names {
         }
     }
 
+    /// Replaces the catalogue by the source's answer; an error is kept in
+    /// [`unlisted`](Self::unlisted), and the catalogue stays.
     fn look_for(&mut self, source: &mut dyn Source, ask: &Ask) {
         // After an error the objects that are known already are still right.
         match source.catalogue(ask) {
@@ -168,6 +172,7 @@ impl Names {
         }
     }
 
+    /// The objects of the catalogue that a pattern matches.
     fn matching(&self, pattern: &NamePattern) -> Vec<CatalogueObject> {
         let objects = self.catalogue.objects.iter();
         objects.filter(|object| self.is_meant(pattern, object.name)).cloned().collect()

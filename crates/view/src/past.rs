@@ -100,6 +100,7 @@ pub struct Past {
     left_out: Vec<Arc<str>>,
 }
 
+/// What the values of one line have in common.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Key {
     path: Arc<str>,
@@ -130,8 +131,8 @@ impl Past {
         }
     }
 
-    /// Adds those readings of a sample for whose paths `keeps` returns true. Time never goes back: a
-    /// sample that is not newer than the newest is noted as 100 ns newer.
+    /// Adds the readings of a sample, but only those of a path for which `keeps` returns true. Time
+    /// never goes back: a sample that is not newer than the newest is noted as 100 ns newer.
     pub fn note(&mut self, sample: &Sample, mut keeps: impl FnMut(&str) -> bool) {
         let newest = self.times.back().map_or(i64::MIN, |time| time.0.saturating_add(1));
         self.times.push_back(FileTime(sample.time.0.max(newest)));
@@ -162,6 +163,8 @@ impl Past {
         self.shrink();
     }
 
+    /// Adds a value of the sample with this number to its line. A second value for the same line is
+    /// ignored; an instance that gets no line is noted as left out.
     fn add(&mut self, value: &Value, number: u64) {
         if let (true, None, Err(why)) = (value.is_wild, &value.instance, &value.value)
             && self.lack(value, number, &why.to_string())
@@ -381,8 +384,8 @@ impl Past {
         self.left_out.len()
     }
 
-    /// Whether the newest sample has an instance without a line (see [`left_out`](Self::left_out))
-    /// of a path for which `is_wanted` returns true.
+    /// Whether `is_wanted` returns true for the path of an instance of the newest sample that has
+    /// no line (see [`left_out`](Self::left_out)).
     #[must_use]
     pub fn leaves_out(&self, is_wanted: impl Fn(&str) -> bool) -> bool {
         self.left_out.iter().any(|path| is_wanted(path))
@@ -587,6 +590,7 @@ impl Line {
         self.reasons.push_back((number, why.into()));
     }
 
+    /// Why the value of the sample with this number is missing, by the last note up to that sample.
     fn reason(&self, number: u64) -> Arc<str> {
         let after = self.reasons.partition_point(|(from, _)| *from <= number);
         let known = after.checked_sub(1).and_then(|place| self.reasons.get(place));

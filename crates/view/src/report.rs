@@ -46,7 +46,7 @@ pub struct Report {
     pub processes: Vec<ProcessReport>,
     /// The totals of all processes of each name, in the order of the names.
     pub by_name: Vec<NameTotal>,
-    /// The names whose processes started or ended, the most changes first.
+    /// The names of which processes started or ended, the most changes first.
     pub changes: Vec<StartsAndEnds>,
     /// The programs that were started again, the latest restart first.
     pub restarts: Vec<Restart>,
@@ -125,11 +125,11 @@ pub struct ThresholdFinding {
     pub unit: &'static str,
     /// The counter's type.
     pub counter_type: CounterType,
-    /// The instances whose values crossed the threshold, those with the most such values first.
+    /// The instances with values that crossed the threshold, those with the most such values first.
     pub instances: Vec<CrossedBy>,
 }
 
-/// An instance whose values crossed a threshold.
+/// An instance with values that crossed a threshold.
 #[derive(Clone, Debug)]
 pub struct CrossedBy {
     /// The instance's label; `None` for an object without instances.

@@ -96,6 +96,7 @@ impl Quantity<'_> {
         Some((CookedValue::Float((scaled * 10.0).round() / 10.0), unit))
     }
 
+    /// Whether the values are times since a start, in seconds.
     fn is_elapsed(self) -> bool {
         // The other counters with this unit are average times of operations, which take two samples.
         self.counter_type.is_some_and(|one| one.unit() == "s" && one.samples() == 1)

@@ -26,6 +26,7 @@ const PROCESS: (u32, &str) = (230, "Process");
 const TOTAL: Option<&str> = Some("_Total");
 const EVERY: Option<&str> = Some("*");
 
+/// The usual counters, except those of the busiest processes.
 const SUMMARY: &[Usual] = &[
     usual(PROCESSOR, TOTAL, (6, "% Processor Time")),
     usual(PROCESSOR, TOTAL, (142, "% User Time")),

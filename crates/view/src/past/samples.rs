@@ -156,6 +156,7 @@ impl Samples {
         number
     }
 
+    /// Removes the oldest sample, and the lists and columns that only it used.
     fn drop_oldest(&mut self) {
         let Some(kept) = self.kept.pop_front() else { return };
         self.bytes -= kept.bytes();

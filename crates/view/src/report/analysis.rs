@@ -86,6 +86,8 @@ impl Analysis {
         }
     }
 
+    /// Adds one reading of the sample with the number `sample`; `object` and `counter` are its
+    /// places in the scope. A reading of an instance that is not in the sample adds nothing.
     fn add_reading(
         &mut self,
         reading: &Reading,
@@ -360,6 +362,7 @@ impl Trend {
     }
 }
 
+/// The figures of an object; `None` if no counter that the report lists had a value.
 fn object_of(
     scoped: &ScopedObject,
     rows: Rows,

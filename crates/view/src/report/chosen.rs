@@ -121,7 +121,7 @@ pub(super) fn twin(english: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether an object is the one whose instances are processes.
+/// Whether an object is one of which the instances are processes.
 pub(super) fn is_of_processes(titles: &TitleSet, object: &CatalogueObject) -> bool {
     match titles.english_name(object.name) {
         Some(name) => matches!(name, "Process" | "Process V2"),

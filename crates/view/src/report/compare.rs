@@ -58,6 +58,8 @@ impl CounterChange {
         if larger > 0.0 { self.difference() / larger } else { 0.0 }
     }
 
+    /// The change of a counter between two reports, without its English path and its object's
+    /// index, which the caller adds.
     fn of(path: &str, (first, second): (&CounterReport, &CounterReport)) -> Self {
         let (one, other) = (first.summary, second.summary);
         let error = |summary: &Summary| {
@@ -121,6 +123,8 @@ pub fn compare(first: &Report, second: &Report) -> Differences {
     comparison
 }
 
+/// The English name of an object, the label of an instance (`None` for an object without
+/// instances), and the English name of a counter.
 type Key<'a> = (&'a str, Option<&'a str>, &'a str);
 
 /// The paths of a counter, and the title index of its object.
@@ -174,11 +178,15 @@ impl<'a> Totals<'a> {
         Self { by_name, of_none }
     }
 
+    /// The processor time and the working set of a name; [`of_none`](Self::of_none) for a name that
+    /// the report does not have.
     fn values(&self, name: &str) -> [Option<f64>; 2] {
         self.by_name.get(name).copied().unwrap_or(self.of_none)
     }
 }
 
+/// The processes by name, the largest changes of processor time first; empty if a report has no
+/// processes.
 fn processes(first: &Report, second: &Report) -> Vec<ProcessChange> {
     if first.by_name.is_empty() || second.by_name.is_empty() {
         return Vec::new();

@@ -149,6 +149,8 @@ impl Spread {
         }
     }
 
+    /// The least value that at least this part of the values (0 to 1) does not exceed; within 1 %
+    /// if a sketch is kept. `None` without values.
     fn quantile(&self, part: f64) -> Option<f64> {
         if let Some(sketch) = &self.sketch {
             return sketch.quantile(part).ok().flatten();
@@ -180,6 +182,7 @@ impl CurvePart {
         self.sum / self.count.max(1) as f64
     }
 
+    /// Adds the values of another part to this one, which keeps its number.
     fn join(&mut self, other: &Self) {
         self.count += other.count;
         self.sum += other.sum;
@@ -201,6 +204,8 @@ impl Default for Curve {
 }
 
 impl Curve {
+    /// Adds the value of the sample with this number, which is not less than the one before; widens
+    /// the parts if they would be more than [`PARTS`].
     fn add(&mut self, sample: u64, value: f64) {
         while sample / self.width >= PARTS {
             self.widen();
@@ -212,6 +217,7 @@ impl Curve {
         }
     }
 
+    /// Joins the parts in pairs, so that each covers twice as many samples.
     fn widen(&mut self) {
         self.width *= 2;
         let mut joined: Vec<CurvePart> = Vec::with_capacity(self.parts.len() / 2 + 1);

@@ -95,6 +95,8 @@ impl ProcessFigures {
         Self { places: places_of(scoped) }
     }
 
+    /// The statistics of a counter of a row, given by its index in
+    /// [`PROCESSES`](super::chosen::PROCESSES); `None` without the counter, and without values.
     fn summary(&self, row: &Row, counter: usize) -> Option<Summary> {
         row.figures.get((*self.places.get(counter)?)?)?.summary()
     }
@@ -153,6 +155,7 @@ impl ProcessFigures {
         chosen.map(|(row, _)| self.report(row, first, timeline)).collect()
     }
 
+    /// The figures of the process of a row; `first` is what [`first_sample`] returns.
     fn report(&self, row: &Row, first: u64, timeline: &Timeline) -> ProcessReport {
         let samples = timeline.times().len() as u64;
         let time = |sample: u64| {
@@ -199,6 +202,7 @@ fn over_all(summary: &Summary, counter: usize, samples: u64) -> f64 {
     summary.mean * summary.count as f64 / all as f64
 }
 
+/// Whether a row is of a process, and not of `_Total` or `Idle`.
 fn is_process(row: &Row) -> bool {
     row.role == InstanceRole::Single
 }
@@ -209,8 +213,8 @@ fn first_sample(rows: &[Row]) -> u64 {
     rows.iter().map(|row| row.seen.0).min().unwrap_or_default()
 }
 
-/// The names whose processes started or ended, the most changes first. Empty for recordings without
-/// process IDs.
+/// The names of which processes started or ended, the most changes first. Empty for recordings
+/// without process IDs.
 pub(super) fn changes_of(rows: &[Row], timeline: &Timeline) -> Vec<StartsAndEnds> {
     let first = first_sample(rows);
     let last = (timeline.times().len() as u64).saturating_sub(1);

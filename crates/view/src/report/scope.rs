@@ -20,6 +20,7 @@ pub struct ReportScope {
     pub(super) without_counters: usize,
 }
 
+/// An object of a scope, and the counters that are read of it.
 #[derive(Clone, Debug)]
 pub(super) struct ScopedObject {
     pub(super) index: TitleIndex,
@@ -30,6 +31,7 @@ pub(super) struct ScopedObject {
     pub(super) counters: Vec<ScopedCounter>,
 }
 
+/// A counter that a report lists, or reads for thresholds.
 #[derive(Clone, Debug)]
 pub(super) struct ScopedCounter {
     pub(super) index: TitleIndex,
@@ -109,6 +111,7 @@ impl ReportScope {
         scope
     }
 
+    /// Adds the objects with counters that `choice` lists, in the order of the report.
     fn choose(&mut self, catalogue: &Catalogue, titles: &TitleSet, choice: &Choice) {
         let mut objects: Vec<_> = catalogue.objects.iter().collect();
         objects.sort_by_key(|object| chosen::rank(titles, object));

@@ -51,6 +51,8 @@ impl Timeline {
         gaps.filter(|gap| gap.pause < 0 || gap.pause >= longest).collect()
     }
 
+    /// The time from each sample to the next, in steps of 100 ns; negative where the clock was set
+    /// back.
     fn pauses(&self) -> impl Iterator<Item = i64> {
         self.times.windows(2).map(|pair| match pair {
             [one, next] => next.0.saturating_sub(one.0),

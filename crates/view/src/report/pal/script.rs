@@ -65,6 +65,8 @@ enum NumberType {
 }
 
 impl NumberType {
+    /// The type with this name in lower case, with or without `system.`; an error for any other
+    /// type.
     fn of(name: &str) -> Result<Self, String> {
         match name.strip_prefix("system.").unwrap_or(name) {
             "int" | "int32" => Ok(Self::Int),
@@ -90,6 +92,8 @@ impl NumberType {
     }
 }
 
+/// A script that is being run: its tokens, the place `at` of the next one, and what it has set and
+/// called so far.
 struct Script<'a> {
     tokens: &'a [Token],
     at: usize,
@@ -101,16 +105,19 @@ struct Script<'a> {
 }
 
 impl Script<'_> {
+    /// The next token, which is not taken; `None` at the end.
     fn peek(&self) -> Option<&Kind> {
         self.tokens.get(self.at).map(|token| &token.kind)
     }
 
+    /// Takes the next token; `None` at the end.
     fn take(&mut self) -> Option<Kind> {
         let token = self.tokens.get(self.at)?;
         self.at += 1;
         Some(token.kind.clone())
     }
 
+    /// The error for the next token, or for the end of the script.
     fn unexpected(&self) -> String {
         match self.tokens.get(self.at) {
             Some(token) => format!("uses {:?}", token.text),
@@ -126,6 +133,7 @@ impl Script<'_> {
         matches!(self.peek(), Some(Kind::Word(found)) if found == word)
     }
 
+    /// Takes a sign; an error if the next token is another.
     fn skip(&mut self, sign: char) -> Result<(), String> {
         if !self.is_sign(sign) {
             return Err(self.unexpected());
@@ -134,6 +142,7 @@ impl Script<'_> {
         Ok(())
     }
 
+    /// Counts one more level of nesting; an error if these are more than [`DEEPEST`].
     fn deeper(&mut self) -> Result<(), String> {
         self.depth += 1;
         if self.depth > DEEPEST { Err("is nested too deeply".to_string()) } else { Ok(()) }
@@ -151,6 +160,8 @@ impl Script<'_> {
         }
     }
 
+    /// Reads `$name = value`, with or without a type in front, and sets the variable if `does` is
+    /// true.
     fn assignment(&mut self, does: bool) -> Result<(), String> {
         let kind = match self.peek() {
             Some(Kind::Cast(name)) => {
@@ -182,6 +193,8 @@ impl Script<'_> {
         Ok(())
     }
 
+    /// Reads `if (condition) { ... }` with its `elseif` and `else`, and runs the chosen block if
+    /// `does` is true.
     fn conditional(&mut self, does: bool) -> Result<(), String> {
         self.at += 1;
         self.skip('(')?;
@@ -258,6 +271,7 @@ impl Script<'_> {
         Ok(Some(text))
     }
 
+    /// The text of a variable, from the script if it sets one, otherwise from the world.
     fn text_of(&mut self, name: &str) -> Result<String, String> {
         match self.texts.get(name) {
             Some(text) => Ok(text.clone()),
@@ -295,6 +309,7 @@ impl Script<'_> {
         Ok(changed)
     }
 
+    /// Reads statements in braces, and runs them if `does` is true.
     fn block(&mut self, does: bool) -> Result<(), String> {
         self.deeper()?;
         self.skip('{')?;
@@ -322,6 +337,8 @@ impl Script<'_> {
         Ok(holds)
     }
 
+    /// Reads a comparison of two numbers or two texts, or a condition in parentheses, and returns
+    /// whether it holds; always `false` unless `does` is true.
     fn comparison(&mut self, does: bool) -> Result<bool, String> {
         let start = self.at;
         if self.is_sign('(') {
@@ -358,6 +375,8 @@ impl Script<'_> {
         Ok(does && comparison.holds(left, right))
     }
 
+    /// The value of products with `+` or `-` between them, calculated from the left; 0 unless
+    /// `does` is true.
     fn sum(&mut self, does: bool) -> Result<f64, String> {
         let mut value = self.product(does)?;
         while let Some(sign) = self.operator(['+', '-']) {
@@ -367,6 +386,8 @@ impl Script<'_> {
         self.finite(value)
     }
 
+    /// The value of factors with `*` or `/` between them, calculated from the left; 0 unless `does`
+    /// is true.
     fn product(&mut self, does: bool) -> Result<f64, String> {
         let mut value = self.factor(does)?;
         while let Some(sign) = self.operator(['*', '/']) {
@@ -376,6 +397,7 @@ impl Script<'_> {
         if does { self.finite(value) } else { Ok(0.0) }
     }
 
+    /// The value, or an error if it is infinite or no number.
     fn finite(&self, value: f64) -> Result<f64, String> {
         if value.is_finite() { Ok(value) } else { Err("divides by zero".to_string()) }
     }
@@ -393,6 +415,9 @@ impl Script<'_> {
         }
     }
 
+    /// The value of a number, a variable, a count, a call of `::Round` or a sum in parentheses,
+    /// with any signs and casts before it. Unless `does` is true, variables and counts are not
+    /// looked up, and are 0.
     fn factor(&mut self, does: bool) -> Result<f64, String> {
         self.deeper()?;
         let token = self.peek().cloned();
@@ -451,6 +476,7 @@ impl Script<'_> {
         Ok((value * factor).round_ties_even() / factor)
     }
 
+    /// Reads a call of `StaticThreshold` with its arguments, and keeps it if `does` is true.
     fn call(&mut self, does: bool) -> Result<(), String> {
         self.at += 1;
         let (mut collection, mut sign, mut limit, mut is_trend) = (None, None, None, false);
@@ -484,6 +510,7 @@ impl Script<'_> {
         Ok(())
     }
 
+    /// The error for the token that was taken last.
     fn unexpected_before(&mut self) -> String {
         self.at -= 1;
         self.unexpected()
@@ -495,6 +522,7 @@ fn is_same(a: &str, b: &str) -> bool {
     a.to_lowercase() == b.to_lowercase()
 }
 
+/// The comparison of the word for an operator, such as `gt`; `None` for another word.
 fn comparison(word: &str) -> Option<Comparison> {
     Some(match word.to_ascii_lowercase().as_str() {
         "gt" => Comparison::Greater,
