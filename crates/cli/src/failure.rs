@@ -181,6 +181,7 @@ fn line(text: impl fmt::Display) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
+/// Prints a message on standard error, with its unsafe characters escaped; returns the exit code.
 fn say(message: &str, exit: Exit) -> Exit {
     line(Escaped(message));
     exit

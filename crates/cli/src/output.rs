@@ -127,6 +127,8 @@ impl Output {
         (columns > 0 && lines > 0).then_some((columns.into(), lines.into()))
     }
 
+    /// The width of the terminal in columns; without one, what COLUMNS says, unless the result goes
+    /// to a file. `None` if neither tells.
     fn columns(&self) -> Option<usize> {
         self.size().map(|(columns, _)| columns).or_else(|| {
             if self.file.is_some() {
@@ -220,6 +222,7 @@ impl Output {
         Records::begin(self.shape(Shape::JsonLines), self.terminal, keys, out)
     }
 
+    /// The format of rows for programs: `json` for JSON and for tables.
     fn shape(&self, json: Shape) -> Shape {
         match self.format {
             Format::Table | Format::Json => json,

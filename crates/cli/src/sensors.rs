@@ -250,6 +250,7 @@ fn encode_percents(text: &str) -> String {
     out
 }
 
+/// The sensor with a full name; a failure if there is none.
 fn look_up(sources: &mut DataSources, global: &Global, name: SensorName) -> Result<Asked, Failure> {
     let SelectedSensor { sensor: id, .. } =
         sources.find(&name).map_err(|error| explain(error, global))?;

@@ -53,6 +53,8 @@ impl Unfinished {
         Self::begin(path, |beside| fs::copy(path, beside).map(drop))
     }
 
+    /// Begins an output; `create` makes it under the path that it is given, and is not called where
+    /// no file can be replaced. A recording that exists is an error.
     fn begin(path: &Path, create: impl FnOnce(&Path) -> io::Result<()>) -> Result<Self, Failure> {
         let failed =
             |error| Failure::Source(format!("{}: cannot be written: {error}", path.display()));

@@ -100,6 +100,8 @@ pub(super) fn requests(
     Ok(queries.into_iter().map(request).collect())
 }
 
+/// Collects the answer to each ask, in the order of the asks. The first error ends this, and leaves
+/// the further answers as they are.
 pub(super) fn collect(
     session: &mut Session,
     requests: &[Ask],

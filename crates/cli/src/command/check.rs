@@ -107,6 +107,8 @@ mod supported {
         Ok(registration)
     }
 
+    /// The registration of this name, in any case of its letters: that of the system before that of
+    /// the user; a failure if there is none.
     fn registered(name: &str) -> Result<Registration, Failure> {
         for scope in [Scope::System, Scope::User] {
             // Without a home folder there are no registrations of the user.
@@ -123,6 +125,7 @@ mod supported {
         )))
     }
 
+    /// Whether findings of this severity are shown: all, or with `brief` all but good ones.
     fn is_shown(severity: Severity, brief: bool) -> bool {
         !brief || severity != Severity::Good
     }

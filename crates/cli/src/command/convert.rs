@@ -101,6 +101,7 @@ impl Progress {
         Self(!global.quiet && std::io::stderr().is_terminal())
     }
 
+    /// Shows `what` and the number of samples, if it is a multiple of 100.
     pub(super) fn show(&self, what: &str, samples: u64) {
         if self.0 && samples.is_multiple_of(100) {
             let _ = write!(std::io::stderr(), "\r\x1b[K{what} {samples} samples");

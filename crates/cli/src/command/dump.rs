@@ -92,6 +92,7 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(files)
 }
 
+/// Whether a file begins with the signature of a data block.
 fn is_block(file: &Path) -> bool {
     const SIGNATURE: [u8; 8] = *b"P\0E\0R\0F\0";
     let mut start = [0; SIGNATURE.len()];

@@ -223,6 +223,7 @@ impl<'a> Raw<'a> {
         }
     }
 
+    /// The status of the value in rows for programs: `no-data` for an absent value, otherwise `ok`.
     const fn status(&self) -> &'static str {
         match self {
             Self::Absent => "no-data",
@@ -230,6 +231,7 @@ impl<'a> Raw<'a> {
         }
     }
 
+    /// The bytes in hexadecimal behind `0x`, in their order in memory.
     fn bytes_as_text(data: &[u8]) -> String {
         let mut text = String::from("0x");
         for byte in data {

@@ -80,6 +80,7 @@ pub(super) fn no_such_object(
     })
 }
 
+/// Sorts objects by name, without regard to case; objects without a name come last, by index.
 fn sort_by_name(objects: &mut [CatalogueObject], names: &Names) {
     objects.sort_by_cached_key(|object| {
         // Objects without a name come last, ordered by index.

@@ -147,10 +147,13 @@ impl Filter {
         Self { names, pids: args.pid.clone(), no_idle: args.no_idle || args.top.is_some() }
     }
 
+    /// Whether neither names nor IDs are chosen, so that all processes are listed.
     fn is_all(&self) -> bool {
         self.names.is_empty() && self.pids.is_empty()
     }
 
+    /// Whether the process is listed: if names or IDs are chosen, it has one of them; and it is not
+    /// Idle where Idle is left out.
     fn takes(&self, name: &str, pid: Option<u64>) -> bool {
         let is_chosen = self.is_all()
             || self.names.iter().any(|pattern| pattern.matches(name))
@@ -159,6 +162,7 @@ impl Filter {
     }
 }
 
+/// Whether a process is Idle: it has this name, and the ID 0 or none.
 fn is_idle(name: &str, pid: Option<u64>) -> bool {
     pid.unwrap_or(0) == 0 && name == "Idle"
 }

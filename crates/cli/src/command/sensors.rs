@@ -136,6 +136,7 @@ fn without_source<'a>(pattern: &'a str, own: &str) -> &'a str {
     }
 }
 
+/// The pattern up to its first `#`, behind which the instance stands.
 fn before_instance(pattern: &str) -> &str {
     pattern.split('#').next().unwrap_or_default()
 }
@@ -158,6 +159,7 @@ fn groups_of(pattern: &str, own: &str) -> Option<Vec<String>> {
     Some(groups.into_iter().map(decoded).collect())
 }
 
+/// Whether two names are equal without regard to case.
 fn is_same(a: &str, b: &str) -> bool {
     a.to_lowercase() == b.to_lowercase()
 }

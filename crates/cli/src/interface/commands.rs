@@ -54,6 +54,8 @@ impl Model {
         }
     }
 
+    /// Carries out a command that takes an argument; the error is a message for people, also for an
+    /// unknown command.
     fn with_argument(
         &mut self,
         name: &str,

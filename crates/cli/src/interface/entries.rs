@@ -152,6 +152,8 @@ impl Model {
         }
     }
 
+    /// Sorts the entries of each counter by their value at the shown time, the largest first and
+    /// those without a value last; the counters keep their order.
     fn largest_first(&self, entries: &mut Vec<Entry<'_>>) {
         let value = |entry: &Entry<'_>| self.value(entry).and_then(Result::ok);
         let mut all: Vec<_> = entries

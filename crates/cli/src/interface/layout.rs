@@ -23,6 +23,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    /// All kinds with their names, in the order of [`next`](Self::next).
     pub(crate) const ALL: [(Self, &'static str); 5] = [
         (Self::Chart, "chart"),
         (Self::Histogram, "histogram"),

@@ -9,12 +9,14 @@ pub(super) struct Looks {
 }
 
 impl Looks {
+    /// The numbers after each of these looks was taken once.
     pub(super) fn of(taken: impl Iterator<Item = (u8, char)>) -> Self {
         let mut this = Self { looks: [0; LOOKS], colours: [0; COLOURS.len()] };
         taken.for_each(|one| this.take(one));
         this
     }
 
+    /// The number by which [`look`] returns this look; `None` if there is none.
     fn number_of(wanted: (u8, char)) -> Option<usize> {
         (0..LOOKS).find(|number| look(*number) == wanted)
     }
@@ -24,6 +26,8 @@ impl Looks {
         Self::number_of(look).and_then(|number| self.looks.get(number)) == Some(&0)
     }
 
+    /// Counts one more line with this look. Of a look that is none of [`LOOKS`] only the colour
+    /// counts.
     pub(super) fn take(&mut self, taken: (u8, char)) {
         let number = Self::number_of(taken);
         if let Some(count) = number.and_then(|number| self.looks.get_mut(number)) {

@@ -338,6 +338,7 @@ impl Model {
         self.formatted(time, if is_today { "%T" } else { "%F %T" })
     }
 
+    /// A time in the user's zone, by a format of strftime; empty if the time is no valid date.
     pub(crate) fn formatted(&self, time: FileTime, format: &str) -> String {
         match jiff::Timestamp::from_nanosecond(time.to_unix_nanos()) {
             Ok(time) => time.to_zoned(self.zone.clone()).strftime(format).to_string(),

@@ -28,6 +28,8 @@ pub(crate) struct Near {
 }
 
 impl Near {
+    /// Adds samples of the part `window`, for the paths that `views` draw; those of any other part
+    /// are ignored.
     pub(crate) fn note(&mut self, window: Window, samples: Vec<Sample>, views: &[&View]) {
         // A read that was given up may still have sent samples.
         if window == self.window {
@@ -37,6 +39,8 @@ impl Near {
         }
     }
 
+    /// Notes that the part `window` was read in full, and finds the lines that continue those of
+    /// `whole`; does nothing for any other part.
     pub(crate) fn complete(&mut self, window: Window, every: u64, whole: &Past) {
         if window != self.window {
             return;
@@ -56,6 +60,7 @@ impl Near {
         self.covers(window) && is_close
     }
 
+    /// Whether a window lies within this part.
     fn covers(&self, window: Window) -> bool {
         self.window.from <= window.from && window.to <= self.window.to
     }

@@ -32,6 +32,7 @@ pub(super) fn rows(model: &Model, place: usize) -> Vec<Row<'_>> {
     rows
 }
 
+/// The rows of a pane before filtering and sorting, in the order of the sources and their readings.
 fn unordered<'a>(model: &'a Model, pane: &Pane) -> Vec<Row<'a>> {
     let mut rows: Vec<Row<'a>> = Vec::new();
     // A path to several counters would put all of them into one cell: each has a row of its own.

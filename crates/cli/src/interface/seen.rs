@@ -144,6 +144,7 @@ impl Model {
         self.sources.iter().any(|one| one.is_live)
     }
 
+    /// Whether a recording among the sources is not read to its end yet.
     pub(crate) fn is_loading(&self) -> bool {
         self.sources.iter().any(|one| one.is_loading)
     }

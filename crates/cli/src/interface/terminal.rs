@@ -70,6 +70,7 @@ const PAUSE: Duration = Duration::from_millis(30);
 /// Whether the terminal is in the modes of the interface.
 static IS_CHANGED: AtomicBool = AtomicBool::new(false);
 
+/// Sets the terminal to the modes of the interface.
 fn enter() -> io::Result<()> {
     terminal::enable_raw_mode()?;
     IS_CHANGED.store(true, Ordering::SeqCst);
@@ -293,6 +294,7 @@ impl<'a> Loop<'a> {
         Ok(())
     }
 
+    /// Handles a message; returns why the loop ends, `None` if it goes on.
     fn take(&mut self, message: Message) -> io::Result<Option<End>> {
         let (source, event) = match message {
             Message::Event(event) => (0, event),
@@ -527,6 +529,7 @@ fn rgb(colour: Color, usual: Rgb) -> Rgb {
     }
 }
 
+/// The bytes in base64 with padding.
 fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::new();

@@ -8,6 +8,7 @@ pub(crate) struct Tree {
     pub(crate) objects: Vec<TreeObject>,
 }
 
+/// An object of the tree.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TreeObject {
     /// The number and the label of the source; `None` for objects of the only source, and for those that stand for
@@ -23,6 +24,7 @@ pub(crate) struct TreeObject {
     pub(crate) counters: Vec<TreeCounter>,
 }
 
+/// A counter of an object of the tree.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TreeCounter {
     pub(crate) name: String,

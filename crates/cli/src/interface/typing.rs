@@ -118,6 +118,7 @@ impl Model {
         }
     }
 
+    /// Sets the filter of the focused pane, and selects the first row.
     pub(super) fn set_filter(&mut self, filter: String) {
         if let Some(state) = self.states.get_mut(self.focus) {
             state.filter = filter;

@@ -26,6 +26,7 @@ struct Column {
     align: Align,
 }
 
+/// A cell: its text, as a part of the table's text from `start` to `end`, its style and its width.
 #[derive(Clone, Copy)]
 struct Cell {
     start: u32,

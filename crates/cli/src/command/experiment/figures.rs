@@ -84,6 +84,7 @@ pub(in crate::command) struct Scale {
 }
 
 impl Scale {
+    /// The scale for times in seconds, shown in µs.
     const TIME: Self = Self { unit: String::new(), divisor: 1e-6 };
 
     /// The scale for values as far from zero as the farthest of these figures. Only bytes, and

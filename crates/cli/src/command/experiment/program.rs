@@ -142,6 +142,8 @@ impl ProgramEnder {
         self.send(Signal::SIGKILL);
     }
 
+    /// Sends a signal to the program, unless the program was waited for already. An error is
+    /// ignored.
     fn send(&self, signal: Signal) {
         let reaped = self.reaped.lock().unwrap_or_else(PoisonError::into_inner);
         if let (false, Ok(process)) = (*reaped, i32::try_from(self.process)) {

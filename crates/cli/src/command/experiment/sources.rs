@@ -97,6 +97,7 @@ fn copied(descriptor: u32) -> io::Result<File> {
     Ok(pidfd_getfd(&own, descriptor, PidfdGetfdFlags::empty())?.into())
 }
 
+/// Whether reading may succeed later: there was no data yet, or a signal interrupted it.
 fn is_for_now(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }

@@ -8,7 +8,7 @@ use perfhive::measure::{SampleRecord, TimeSource};
 use perfhive_view::number::{push_float, push_grouped};
 use std::time::Duration;
 
-/// The number of the newest samples from which the median is computed.
+/// The most samples from which the median is computed; of more, the newest.
 const KEPT: usize = 100_000;
 
 /// The durations of samples, in ns.
@@ -20,6 +20,7 @@ struct Series {
 }
 
 impl Series {
+    /// Adds the duration of a sample, in place of the oldest kept one if there are [`KEPT`].
     fn add(&mut self, nanos: u64) {
         let place = self.count as usize % KEPT;
         match self.newest.get_mut(place) {

@@ -53,6 +53,7 @@ fn order(args: &Ps) -> Option<&str> {
     args.sort.as_deref().or(args.top.map(|_| "-cpu"))
 }
 
+/// The column in the text of `--sort`, without the signs before it.
 fn sort_key(text: &str) -> &str {
     text.trim().trim_start_matches(['-', '+'])
 }
@@ -102,6 +103,8 @@ pub(super) fn choose(
     Ok(Chosen { columns, sort })
 }
 
+/// The column for a word of the command line: a short name, a title index, or the name of a
+/// counter. A failure for any other word.
 fn column(
     processes: &mut Processes,
     session: &mut Session,

@@ -68,6 +68,7 @@ impl<'a> Index<'a> {
     }
 }
 
+/// The help text of the name at this offset; `None` if there is none.
 fn help(texts: &Texts, offset: u32) -> Option<&str> {
     let place = texts.help.binary_search_by_key(&offset, |(at, _)| *at).ok()?;
     texts.help.get(place).map(|(_, text)| text.as_str())

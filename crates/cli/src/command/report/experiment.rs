@@ -213,6 +213,7 @@ impl Records {
         Ok(())
     }
 
+    /// Extends `span` by a time.
     fn note(&mut self, time: f64) {
         let (first, last) = self.span.unwrap_or((time, time));
         self.span = Some((first.min(time), last.max(time)));
@@ -235,6 +236,8 @@ impl Records {
         Some(self.events.len() - 1)
     }
 
+    /// Counts an event in the figures at a place of `events`, with its times and the values of its
+    /// sensors.
     fn count(
         &mut self,
         place: usize,

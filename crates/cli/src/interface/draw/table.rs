@@ -212,6 +212,7 @@ impl Screen<'_> {
         self.text_to(line, end, text, style);
     }
 
+    /// The text that a table without rows shows: why it has none.
     fn why_empty(&self, model: &Model, pane: &Pane) -> String {
         let shown: Vec<&perfhive_view::Sample> =
             (0..model.sources.len()).filter_map(|source| model.shown(source)).collect();

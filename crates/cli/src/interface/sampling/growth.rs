@@ -33,6 +33,8 @@ const MOST_AGAIN: usize = 10_000;
 pub(super) struct Recent(VecDeque<(FileTime, FileTime)>);
 
 impl Recent {
+    /// Adds a sample, and drops the oldest ones as long as the second of the samples is at least
+    /// [`BACK`] older than the new one, or more than [`MOST_AGAIN`] are kept.
     pub(super) fn push(&mut self, found_by: FileTime, time: FileTime) {
         self.0.push_back((found_by, time));
         let is_old = |(_, other): &(_, FileTime)| time.0.saturating_sub(other.0) >= BACK;

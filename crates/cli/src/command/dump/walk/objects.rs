@@ -61,6 +61,8 @@ impl<'a> Walk<'a> {
         at
     }
 
+    /// Notes that the data ends at offset `at`, where `count` more objects should begin, and passes
+    /// the message to the sink.
     fn missing_objects(&mut self, at: usize, count: u32, sink: Sink<'_>) {
         let text = match count {
             1 => "the data ends where another object should begin".to_string(),

@@ -34,11 +34,13 @@ impl Scale {
         Self { begin: *begin, steps, longest, low, high, plot }
     }
 
+    /// The horizontal place of a time; a time beyond the scale stands at its nearer end.
     fn x(&self, time: FileTime) -> f64 {
         let part = ((time.0 - self.begin.0) as f64 / self.steps).clamp(0.0, 1.0);
         self.plot.0 + part * self.plot.2
     }
 
+    /// The vertical place of a value; a value beyond the scale stands at its nearer end.
     fn y(&self, value: f64) -> f64 {
         let part = ((value - self.low) / (self.high - self.low)).clamp(0.0, 1.0);
         self.plot.1 + (1.0 - part) * self.plot.3
