@@ -61,6 +61,7 @@ struct Bench {
     kind: Kind,
 }
 
+/// What a benchmark runs.
 enum Kind {
     /// A bench target of a crate, which prints a table itself.
     Target { package: &'static str, bench: &'static str },
@@ -268,6 +269,7 @@ fn silent(mut command: Command) -> Command {
     command
 }
 
+/// The time that a command takes from its start to its end; an error if it does not succeed.
 fn time(command: &mut Command) -> Result<Duration> {
     let start = Instant::now();
     let status = command.status();

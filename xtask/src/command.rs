@@ -99,10 +99,12 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
         .is_ok_and(|status| status.success())
 }
 
+/// Runs a command to its end; an error only if it cannot be started.
 fn start(command: &mut Command) -> Result<ExitStatus> {
     command.status().with_context(|| format!("cannot start `{}`", display(command)))
 }
 
+/// An error that names the command, unless the status is success.
 fn check(command: &Command, status: ExitStatus) -> Result<()> {
     if status.success() {
         return Ok(());

@@ -16,6 +16,7 @@ use crate::workspace;
 
 /// The time that xtask waits for another package manager to release the lock.
 const LOCK_PATIENCE: Duration = Duration::from_secs(600);
+/// The pause before the next try while another package manager holds the lock.
 const LOCK_PAUSE: Duration = Duration::from_secs(5);
 
 /// A program (or file) that a stage needs, and the Debian package that contains it.

@@ -156,6 +156,7 @@ impl Drop for Wine {
     }
 }
 
+/// Makes cargo run the programs that it built for Windows by this command and its arguments.
 fn run_by(cargo: &mut Command, runner: &[&str]) {
     cargo.args(["--config", &format!("target.{TARGET}.runner={runner:?}")]);
 }

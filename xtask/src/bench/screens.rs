@@ -149,6 +149,7 @@ fn processor_time(id: u32) -> Result<f64> {
     Ok(all.context("no times")? / 100.0)
 }
 
+/// The median; the greater of the middle two for an even number of values, and NaN without values.
 fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -175,6 +176,7 @@ impl Tmux {
         command::program("tmux", &[&["-L", &self.0], args].concat())
     }
 
+    /// The process ID of the program in the terminal; an error if the program has ended.
     fn process(&self) -> Result<u32> {
         let text = command::output(&mut self.command(&["list-panes", "-F", "#{pane_pid}"]))?;
         let text = String::from_utf8(text).context("tmux printed no UTF-8")?;

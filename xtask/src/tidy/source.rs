@@ -8,7 +8,9 @@ use super::Finding;
 /// The main file of the crate that must work without an operating system and without unsafe code.
 pub(super) const FORMAT_LIB: &str = "crates/format/src/lib.rs";
 
+/// The most lines of a file without a warning.
 const LONG: usize = 600;
+/// The most lines of a file without an error.
 const TOO_LONG: usize = 800;
 
 /// Attributes that [`FORMAT_LIB`] must have.
