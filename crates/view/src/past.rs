@@ -34,8 +34,7 @@ const MOST_REASONS: usize = 1024;
 /// The values of one counter of one instance over time.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// The path of the readings that the line shows, as the [`Sampler`](crate::Sampler) was given
-    /// it.
+    /// The path of the readings that the line shows, as [`Sampler`](crate::Sampler) got it.
     pub path: Arc<str>,
     /// The names of the object and the counter, and the unit.
     pub what: Arc<What>,
@@ -559,8 +558,7 @@ impl Past {
 }
 
 impl Line {
-    /// The name of the line for people, `Object(Instance)\Counter`, with the first name of its
-    /// instance.
+    /// The name of the line for people, `Object(Instance)\Counter`, with its instance's first name.
     #[must_use]
     pub fn full_name(&self) -> String {
         let instance = self.instance.as_ref().map(|name| format!("({name})")).unwrap_or_default();

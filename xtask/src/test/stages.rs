@@ -91,8 +91,7 @@ fn tidy() -> Result {
     Ok(None)
 }
 
-/// The options of cargo for the features of the command that are off by default: `parquet`, which
-/// takes long to build, and on Linux `bpf`, which takes clang.
+/// The features of the command that are off by default because they take long to build, or clang.
 pub(crate) const FEATURES: [&str; 2] = match cfg!(target_os = "linux") {
     true => ["--features", "perfhive-cli/bpf,perfhive-cli/parquet"],
     false => ["--features", "perfhive-cli/parquet"],
