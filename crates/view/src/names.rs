@@ -27,8 +27,9 @@ impl Names {
     /// Loads the names of one language and of English, and the objects that the source knows without
     /// asking providers.
     ///
-    /// # Errors Where the source's catalogue cannot be read, where the names of a language are
-    /// late, or where no language can be read.
+    /// # Errors
+    /// Where the source's catalogue cannot be read, where the names of a language are late, or
+    /// where no language can be read.
     pub fn load(source: &mut dyn Source, language: LanguageId) -> Result<Self, SourceError> {
         let catalogue = source.catalogue(&Ask::nothing())?;
         let titles = TitleSet::load([language, LanguageId::ENGLISH], |one| {
