@@ -27,7 +27,8 @@ impl LineScale {
 
     /// The power of ten for a line, from [`LEAST`](Self::LEAST) to [`MOST`](Self::MOST). `default`
     /// is the power for which the line's counter asks, `maximum` the largest distance from zero of
-    /// a value on the chart of all lines of its path.
+    /// a value on the chart of all lines of its path. `Automatic` is 0 where `maximum` is 0 or not
+    /// finite.
     #[must_use]
     pub fn power(self, default: i32, maximum: f64) -> i8 {
         let within = |power: i32| power.clamp(Self::LEAST.into(), Self::MOST.into()) as i8;
@@ -110,8 +111,9 @@ pub struct Axis {
 
 impl Axis {
     /// The axis for these lines. If all have the same unit and [`LineScale::Automatic`], it is in
-    /// that unit. Otherwise each line is multiplied by a power of ten, and the axis goes from 0
-    /// (from -100 if a value is negative) to 100, as in perfmon.
+    /// that unit, and its ends are 0 and round numbers (for percentages at least 100). Otherwise
+    /// each line is multiplied by a power of ten, and the axis goes from 0 (from -100 if a value is
+    /// negative) to 100, as in perfmon.
     #[must_use]
     pub fn of(lines: &[Scaled<'_>]) -> Self {
         let least = |line: &Scaled<'_>| line.summary.map_or(0.0, |summary| summary.minimum);
@@ -147,7 +149,7 @@ impl Axis {
     }
 
     /// The height at which a value of the line with the index `line` stands: 0 is the bottom of the
-    /// axis, 1 the top. A value beyond the axis stands at its end.
+    /// axis, 1 the top. A value beyond the axis stands at its nearer end.
     #[must_use]
     pub fn place(&self, line: usize, value: f64) -> f64 {
         let power = self.powers.get(line).copied().unwrap_or(0);

@@ -19,8 +19,8 @@ pub struct History {
 }
 
 impl History {
-    /// Adds the values of the query's last collection. Of each reading the last `length` values are kept;
-    /// readings that the collection does not have are forgotten.
+    /// Adds the values of the query's last collection. Of each reading the last `length` values, at
+    /// least one, are kept; readings that the collection does not have are forgotten.
     pub fn note(&mut self, query: &Query, length: usize) {
         let mut old = std::mem::take(&mut self.values);
         for reading in query.readings() {

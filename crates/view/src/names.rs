@@ -162,7 +162,8 @@ impl Names {
         }
     }
 
-    /// Adds the objects that are expensive even to list to the catalogue.
+    /// Adds the objects that are expensive even to list to the catalogue, or keeps the error in
+    /// [`unlisted`](Self::unlisted).
     pub fn list_costly(&mut self, source: &mut dyn Source) {
         let before = self.catalogue.generation;
         let listed = source.catalogue(&Ask::new(ObjectQuery::Costly));

@@ -282,7 +282,7 @@ impl Past {
         Some(place)
     }
 
-    /// Drops the oldest samples until the rest fits into the bytes (600 always stay), and lines
+    /// Drops the oldest samples beyond the bytes or [`MOST_SAMPLES`] (600 always stay), and lines
     /// without any value where there are [`MOST_LINES`].
     fn shrink(&mut self) {
         let most = (self.most_bytes / 12 / (self.lines.len() + 1)).clamp(600, MOST_SAMPLES);

@@ -110,8 +110,8 @@ impl Row {
         }
     }
 
-    /// The row of a path that the query does not have, since it cannot be read at the moment; `reason` becomes its
-    /// status.
+    /// The row of a path that the query does not have, since it cannot be read at the moment;
+    /// `reason` says why its value is missing.
     #[must_use]
     pub fn absent(query: &Query, text: &str, reason: &str) -> Self {
         let path: Option<CounterPath> = text.parse().ok();

@@ -227,7 +227,7 @@ fn no_counters(global: &Global) -> Failure {
     Failure::Missing(of_source(&global.source, "has no sample with counters to write"))
 }
 
-/// Writes a log of perfmon. Returns its samples and bytes.
+/// Writes a log of perfmon. Returns the numbers of its samples and bytes.
 pub(super) fn to_log(
     global: &Global,
     selected: &Selected<'_>,

@@ -62,7 +62,8 @@ impl Model {
         }
     }
 
-    /// Multiplies the time that charts show by a factor, around the cursor if there is one.
+    /// Multiplies the time that charts show by a factor, but keeps it from [`SHORTEST`] to
+    /// [`LONGEST`]: around the cursor if the window has it, otherwise up to the same end.
     pub(super) fn zoom(&mut self, factor: f64) {
         let Some(window) = self.window() else { return };
         let seconds = (window.seconds() * factor).clamp(SHORTEST, LONGEST);

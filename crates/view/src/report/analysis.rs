@@ -67,7 +67,8 @@ impl Analysis {
         Self { scope, timeline, places, objects, uptime: None, boots: Vec::new() }
     }
 
-    /// Adds the readings of the query's last collection as the next sample, which was taken at `time`.
+    /// Adds the query's last collection as the next sample, which was taken at `time`. Readings of
+    /// counters that are not in the scope are ignored.
     pub fn add(&mut self, query: &Query, time: FileTime) {
         let sample = self.timeline.times().len() as u64;
         self.timeline.push(time);

@@ -186,7 +186,8 @@ impl ProcessFigures {
     }
 }
 
-/// The name of a process without the number that a text log has behind it: `java` of `java#1`.
+/// The name of a process, in a recording without process IDs without the number behind it: `java`
+/// of `java#1`.
 fn plain_name<'a>(row: &Row, name: &'a str) -> &'a str {
     match name.rsplit_once('#') {
         Some((plain, number)) if row.process.is_none() && number.parse::<u32>().is_ok() => plain,

@@ -33,7 +33,8 @@ impl Timeline {
         &self.times
     }
 
-    /// The median of the pauses between samples, in steps of 100 ns. `None` with fewer than two samples.
+    /// The median of the pauses between samples (of an even number the greater of the middle two),
+    /// in steps of 100 ns. `None` with fewer than two samples.
     #[must_use]
     pub fn interval(&self) -> Option<i64> {
         let mut pauses: Vec<i64> = self.pauses().collect();

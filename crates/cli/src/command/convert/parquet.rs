@@ -30,7 +30,7 @@ const WHOLE: [CounterType; 4] = [
     CounterType::PERF_COUNTER_LARGE_RAWCOUNT_HEX,
 ];
 
-/// Writes a folder with a file for each object. Returns samples and bytes.
+/// Writes a folder with a file for each object. Returns the numbers of samples and bytes.
 pub(super) fn write(global: &Global, args: &Args) -> Result<(u64, u64), Failure> {
     let failed =
         |error: std::io::Error| Failure::Source(format!("{}: {error}", args.output.display()));
@@ -324,7 +324,7 @@ impl Object {
         writer.write(&batch).and_then(|()| writer.flush()).map_err(|error| failed(path, &error))
     }
 
-    /// Ends the file. Returns its bytes.
+    /// Ends the file. Returns its length in bytes, 0 without a file.
     fn finish(mut self) -> Result<u64, Failure> {
         self.flush()?;
         let Some((path, writer, _)) = self.file else { return Ok(0) };

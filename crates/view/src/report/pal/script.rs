@@ -77,7 +77,8 @@ impl NumberType {
     }
 
     /// The value in this type: for `Int` and `Long` rounded as PowerShell does, to the nearest
-    /// whole number, halves to even. An error if the type has no such large number.
+    /// whole number, halves to even. An error for a number beyond the range of `Int`, and beyond
+    /// 2^53 for `Long`.
     fn apply(self, value: f64) -> Result<f64, String> {
         let limit = match self {
             Self::Any => return Ok(value),
