@@ -34,7 +34,7 @@ pub(crate) fn reason(global: &Global, object: &str, counter: &str) -> Option<Str
 }
 
 /// The file and field, or the system call, from which this machine makes a counter; `None` for
-/// another source, and for counters that the table does not have.
+/// another source, and for counters that the table lacks or has as absent.
 #[cfg(any(target_os = "linux", windows))]
 pub(crate) fn made_from(
     global: &Global,

@@ -218,8 +218,8 @@ pub(crate) fn one_line_for_panics() {
     }));
 }
 
-/// Prints help on standard output, or an error of the command line in one line
-/// on standard error; returns the exit code.
+/// Prints help on standard output (on standard error if a command is missing), or an error of the
+/// command line in one line on standard error; returns the exit code.
 pub(crate) fn of_arguments(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {

@@ -215,7 +215,8 @@ fn with_correction(global: &Global, error: QueryError, path: &str) -> Failure {
 /// there is no such path. It is looked for with a query of its own, since the query of the command
 /// would keep the paths that are tried.
 fn correction(global: &Global, error: &QueryError, path: &str) -> Option<String> {
-    /// The number of corrections that are tried: object, counter and instance may each be wrong.
+    /// The most corrections that are tried after the first: object, counter and instance may each
+    /// be wrong.
     const MOST: usize = 3;
     let mut meant = corrected(error, path)?.to_string();
     let mut query = quiet_query(global)?;

@@ -87,7 +87,7 @@ fn more(text: &mut String, count: usize, what: &str) {
     }
 }
 
-/// A difference with its sign in front; `show` writes the amount.
+/// A difference with its sign in front (`+` for 0); `show` writes the amount.
 fn signed(value: f64, show: impl Fn(f64) -> String) -> String {
     let sign = if value < 0.0 { "-" } else { "+" };
     format!("{sign}{}", show(value.abs()))

@@ -302,7 +302,8 @@ impl<'a> List<'a> {
         cook_with(plan.counter_type, options, previous.as_ref(), &current).ok()
     }
 
-    /// Sorts the processes by the column that is marked as sorted.
+    /// Sorts the processes by the column that is marked as sorted. Processes without a value come
+    /// last in both directions.
     fn sort(&mut self, descending: bool) {
         let Some(column) = self.columns.iter().position(|(column, ..)| column.sorted) else {
             return;

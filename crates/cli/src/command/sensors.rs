@@ -326,7 +326,7 @@ fn no_such_sensor(global: &Global, sensors: &[Sensor], source: &str, pattern: &s
     Failure::Usage(format!("no sensor {pattern:?}{way_out}"))
 }
 
-/// The names that may have been meant by a pattern that matches nothing.
+/// The names that may have been meant by a pattern that matches nothing, at most three.
 fn suggestions(sensors: &[Sensor], source: &str, pattern: &str) -> Vec<String> {
     const MOST: usize = 3;
     let mut groups: Vec<&str> = sensors.iter().map(|sensor| sensor.name.group()).collect();

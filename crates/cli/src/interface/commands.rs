@@ -248,7 +248,8 @@ fn typed_file(text: &str) -> String {
     file.map_or_else(|| text.to_string(), |file| file.display().to_string())
 }
 
-/// A time in seconds, from a number of seconds or a number followed by ms, s, m, h or d.
+/// A time in seconds, from a number of seconds or a number followed by ms, s, m, h or d; an error
+/// unless it is above 0 and below 10^10 seconds.
 pub(super) fn seconds_of(text: &str) -> Result<f64, String> {
     let expected = || "expected a time, such as 30, 500ms, 90s, 10m, 8h or 2d".to_string();
     let units = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0), ("d", 86_400.0)];

@@ -62,7 +62,8 @@ pub(crate) struct Counter {
 }
 
 impl Counter {
-    /// A counter with the look of this number, by default that of its place in the pane.
+    /// A counter with this path and the look of this number, for which callers take its place in
+    /// the pane.
     pub(crate) fn new(path: &str, number: usize) -> Self {
         let (colour, marker) = look(number % LOOKS);
         Self {
@@ -159,8 +160,8 @@ impl View {
         self.is_built_in = false;
     }
 
-    /// The view of an experiment's records: a timeline of the events, and below it a chart of each sensor,
-    /// given by title and path.
+    /// The view of an experiment's records: a timeline of the events, and below it a chart of each
+    /// sensor, given by title and path, up to [`MOST_PANES`] panes.
     pub(crate) fn of_experiment(sensors: impl Iterator<Item = (String, String)>) -> Self {
         let events = [r"\Experiment Events(*)\Events", r"\Experiment Events(*)\Open Sections"];
         let mut panes = vec![pane("Events", Kind::Timeline, &events)];

@@ -317,8 +317,9 @@ impl Model {
         super::rows::rows(self, place)
     }
 
-    /// A time in the user's zone: the time of day, with the date if the window is longer
-    /// than a day, with milliseconds if it is shorter than ten seconds, with microseconds below a tenth of one.
+    /// A time in the user's zone: date, hours and minutes if the window is longer than a day,
+    /// otherwise the time of day, with milliseconds below ten seconds and microseconds below a
+    /// tenth of a second.
     pub(crate) fn clock(&self, time: FileTime, window: Window) -> String {
         let format = match window.seconds() {
             s if s > 86_400.0 => "%F %H:%M",

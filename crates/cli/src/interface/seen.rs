@@ -72,8 +72,9 @@ impl Seen {
         }
     }
 
-    /// Gives each source a label of its own, and an equal part of the memory for samples. Sources of one machine are
-    /// labelled by the ends of their addresses.
+    /// Gives each source a label of its own, and an equal part of the memory for samples. Sources
+    /// of one machine, or of an unknown one, are labelled by the ends of their addresses, with a
+    /// number behind a label that is taken.
     pub(crate) fn together(mut all: Vec<Self>) -> Vec<Self> {
         let count = all.len().max(1);
         let machines: Vec<String> = all.iter().map(|one| one.machine.to_lowercase()).collect();

@@ -501,7 +501,8 @@ pub(super) fn picture(buffer: &Buffer) -> Drawing {
     Drawing { width, height, shapes }
 }
 
-/// The RGB values that most terminals show for a colour; `usual` for the default colour.
+/// The RGB values that most terminals show for a colour; `usual` for the default colour, and for
+/// the first sixteen of 256 colours.
 fn rgb(colour: Color, usual: Rgb) -> Rgb {
     match colour {
         Color::Rgb(red, green, blue) => (red, green, blue),

@@ -17,8 +17,8 @@ impl Model {
         let width = window.width();
         Some(window.to.0.rem_euclid(width) as f64 / width as f64)
     }
-    /// Moves the cursor to the next sample, or the last one before it; without a cursor, sets it to
-    /// the sample nearest to the window's end.
+    /// Moves the cursor to the next sample (`forward`), or to the last sample before the cursor;
+    /// without a cursor, sets it to the sample nearest to the window's end.
     pub(super) fn move_cursor(&mut self, forward: bool) {
         let Some(window) = self.window() else { return };
         let next = match self.cursor {

@@ -125,8 +125,9 @@ impl TreeObject {
 }
 
 impl Chooser {
-    /// The lines of the list. A search lists the objects with every word of it in their names, and the counters with
-    /// every word in their own names or those of their objects, in any language.
+    /// The lines of the list. A search lists the objects with every word of it in their names, and
+    /// the counters with every word in their own names or those of their objects, in any language.
+    /// While an instance is chosen, the lines are the instances with every word in their names.
     pub(crate) fn choices(&self, tree: &Tree) -> Vec<Choice> {
         let search = self.search.to_lowercase();
         // A path is searched by its parts.

@@ -205,7 +205,8 @@ impl Table {
         }
     }
 
-    /// The width of each column before and behind the decimal point, in columns of the terminal.
+    /// The width of each column before and behind the decimal point, in columns of the terminal;
+    /// with `titles` at least that of the title.
     fn measure(&self, titles: bool) -> Vec<(usize, usize)> {
         let mut measures = self.floors.clone();
         measures.resize(self.columns.len(), (0, 0));

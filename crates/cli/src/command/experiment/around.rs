@@ -69,7 +69,7 @@ impl Around {
     }
 
     /// Adds a reading of an interval, with its time in seconds. A reading that finds no room is
-    /// only counted.
+    /// only counted, and one that is not finite is ignored.
     pub(in crate::command) fn add_reading(&mut self, sensor: &str, time: f64, value: f64) {
         let is_full = self.kept >= MOST
             || !self.readings.contains_key(sensor) && self.readings.len() >= MOST_PAIRS;

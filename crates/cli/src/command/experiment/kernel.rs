@@ -45,8 +45,8 @@ pub(super) fn probe(
     }))
 }
 
-/// The kind of a probe's events: a function that is probed at both ends has starts and ends. `None`
-/// for an event that is no probe.
+/// The kind of a probe's events: start or end if `events` has the probe of the function's other
+/// end, otherwise point. `None` for an event that is no probe.
 pub(super) fn kind_of(events: &[Event], event: &Event) -> Option<EventKind> {
     let pair = |other: Event, kind| match events.contains(&other) {
         true => kind,

@@ -55,7 +55,8 @@ fn connect(process: u32) -> io::Result<ManagedExperiment> {
 type Asked = io::Result<(ManagedExperiment, Value)>;
 
 /// The experiments under way, each with its process and its answer to the request `list`. All are
-/// asked at once, so that those that hang are waited for together.
+/// asked at once, so that those that hang are waited for together. One that begins or ends
+/// meanwhile is left out.
 fn ask_all() -> Result<Vec<(u32, Asked)>, Failure> {
     let running = ExperimentFolder::running().map_err(|error| failed(&error))?;
     let ask = |process| {

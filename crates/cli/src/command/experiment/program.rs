@@ -93,7 +93,7 @@ impl HeldProgram {
         self.child.0.as_ref().map(Child::id).unwrap_or_default()
     }
 
-    /// Lets the program begin. The error of one that cannot is that of its `execve`.
+    /// Lets the program begin. If it cannot, the error is that of its `execve`.
     pub(super) fn begin(self) -> Result<Program, Failure> {
         let Self { mut child, name, mut stream } = self;
         let mut number = [0; 4];

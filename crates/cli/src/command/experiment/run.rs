@@ -436,8 +436,9 @@ impl Sensors {
         Ok(sensors)
     }
 
-    /// Reads the sensors before the program begins, as often as it takes until processes are read through BPF, where
-    /// that is permitted: the program is loaded behind a third sample, which takes many times as long as the others.
+    /// Reads the sensors before the program begins, as often as it takes until processes are read
+    /// through BPF, where that is permitted: the program is loaded behind a third sample, which
+    /// takes many times as long as the others. Does nothing without the feature `bpf`.
     fn warm(&mut self) -> Result<(), Failure> {
         const SAMPLES: usize = 3;
         if cfg!(feature = "bpf") {

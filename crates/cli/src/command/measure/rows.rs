@@ -113,7 +113,7 @@ impl Rows {
         self.records.row(text, fields.into_iter().chain(self.none()));
     }
 
-    /// Adds a figure of the cost: a number of samples, or a time in ns.
+    /// Adds a figure of the cost: the time `nanos`, or if it is `None` the number of samples.
     pub(super) fn cost(
         &mut self,
         text: &mut String,

@@ -135,7 +135,8 @@ impl Reader {
         lacking.iter().any(|path| self.query.add(path).is_ok_and(|id| self.query.remove(id)))
     }
 
-    /// Goes behind the first of the recent samples; `false` if the recording does not have that sample any more.
+    /// Goes behind the first of the recent samples; `false` if there is none, or the recording does
+    /// not have it any more.
     fn find(&mut self) -> Result<bool, QueryError> {
         self.renew()?;
         let Some((time, _)) = self.recent.0.front().copied() else { return Ok(false) };

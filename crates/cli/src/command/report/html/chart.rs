@@ -72,8 +72,8 @@ impl Scale {
 }
 
 /// The lowest and the highest value on a chart: for percentages at least 0 and 100; otherwise from
-/// 0 up, or from below the least value if that is more than half of the greatest. Limits that are
-/// far from the values do not count.
+/// 0 (from the least value if it is negative), or from below the least value if that is more than
+/// half of the greatest. Limits that are far from the values do not count.
 fn range(unit: &str, lines: &[(Option<&str>, &CounterReport)], limits: &[f64]) -> (f64, f64) {
     let low = lines.iter().map(|(_, counter)| counter.summary.minimum);
     let high = lines.iter().map(|(_, counter)| counter.summary.maximum);
