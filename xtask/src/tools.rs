@@ -280,7 +280,7 @@ fn has_component(installed: &str, name: &str) -> bool {
     })
 }
 
-/// Whether a program of this name is on the PATH.
+/// Whether a program of this name is on the PATH, or a file at this absolute path.
 fn exists(program: &str) -> bool {
     find(program).is_some()
 }

@@ -20,7 +20,8 @@ const LISTINGS: &str = "docs/api";
 const FEATURES: &str = "perfhive/experiment,perfhive/libraries,perfhive/publish,perfhive/recording,perfhive/registration";
 
 /// Compares the public items of each library that is published with its listing, or writes the
-/// listings where `UPDATE` is set, and checks the version numbers. Returns a note for the summary.
+/// listings where `UPDATE` is set, and checks the version numbers. An error also for type names
+/// that several of these libraries use. Returns a note for the summary.
 pub(super) fn api() -> super::stages::Result {
     let libraries = libraries(&workspace::metadata()?);
     let listed: Vec<(&String, String)> = libraries.iter().zip(list(&libraries)?).collect();
