@@ -45,7 +45,7 @@ fn understands_escapes() -> bool {
     std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// The width of tables that go to no terminal: so wide that they are never cut off.
+/// The width of tables that are not cut off: more than any line has.
 const UNLIMITED: usize = 1 << 20;
 /// The greatest width of running text.
 const READABLE: usize = 100;

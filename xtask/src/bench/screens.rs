@@ -17,7 +17,7 @@ const PEERS: [SystemTool; 3] = [
     SystemTool { program: "htop", package: "htop" },
     SystemTool { program: "btop", package: "btop" },
 ];
-/// The number of processes that the machine has during the measurement.
+/// The least number of processes that the machine has during the measurement.
 const PROCESSES: usize = 500;
 /// The time that a program has to begin before it is watched.
 const WARM_UP: Duration = Duration::from_secs(5);
