@@ -1,4 +1,5 @@
-//! `cargo xtask bench`: measures perfhive for BENCHMARKS.md, each figure as a ratio to a peer's.
+//! `cargo xtask bench`: measures perfhive for BENCHMARKS.md, where there is a peer beside the
+//! peer's figures.
 //!
 //! An absolute time says more about a machine than about a program. So each whole-process benchmark
 //! runs the program and a common peer, in turn, many times, and reports the median of the ratios of
@@ -60,6 +61,7 @@ struct Bench {
     kind: Kind,
 }
 
+/// What a benchmark runs.
 enum Kind {
     /// A bench target of a crate, which prints a table itself.
     Target { package: &'static str, bench: &'static str },
@@ -73,7 +75,7 @@ enum Kind {
     Report,
     /// A program with a workspace of its own, which prints tables itself.
     Program { manifest: &'static str },
-    /// Programs that show processes on a terminal, which prints a table itself.
+    /// The comparison of programs that show processes on a terminal, which prints a table itself.
     Screens,
     /// The Java side, which prints a table itself.
     Java,
@@ -83,7 +85,7 @@ enum Kind {
     Process { args: &'static [&'static str], peer: &'static [&'static str], goal: Goal },
 }
 
-/// The most time that the program may take: the peer's times `factor`, and `plus`.
+/// The most time that perfhive may take: the peer's time multiplied by `factor`, and `plus` more.
 #[derive(Clone, Copy)]
 struct Goal {
     text: &'static str,
@@ -259,14 +261,15 @@ fn compare(args: &[&str], peer: &[&str], goal: Goal, rounds: usize) -> Result<Ro
     Ok(Row { command: shown, peer: peer.join(" "), goal, comparison })
 }
 
-/// The command without a terminal, and without the variables by which cargo extends the search path of
-/// libraries: the dynamic linker would look in more places.
+/// The command with no input and no visible output, without `RUST_BACKTRACE`, and without
+/// `LD_LIBRARY_PATH`, which cargo extends: the dynamic linker would look in more places.
 fn silent(mut command: Command) -> Command {
     command.env_remove("LD_LIBRARY_PATH").env_remove("RUST_BACKTRACE");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command
 }
 
+/// The time that a command takes from its start to its end; an error if it does not succeed.
 fn time(command: &mut Command) -> Result<Duration> {
     let start = Instant::now();
     let status = command.status();

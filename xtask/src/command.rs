@@ -1,10 +1,9 @@
 //! Starts other programs so that a reader can repeat by hand what was done.
 //!
-//! Every command is printed before it runs, in a form that can be pasted into
-//! a shell. `cargo run` describes the xtask package to its child through the
-//! environment; none of that is passed on, because build scripts that watch
-//! those variables would otherwise rebuild after every change between
-//! `cargo xtask test` and a plain `cargo test`.
+//! [`run`] prints each command before it runs, in a form that can be pasted into a shell. `cargo
+//! run` describes the xtask package to its child through the environment; none of that is passed
+//! on, because build scripts that watch those variables would otherwise rebuild after every change
+//! between `cargo xtask test` and a plain `cargo test`.
 
 use std::fmt;
 use std::io::Write as _;
@@ -100,10 +99,12 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
         .is_ok_and(|status| status.success())
 }
 
+/// Runs a command to its end; an error only if it cannot be started.
 fn start(command: &mut Command) -> Result<ExitStatus> {
     command.status().with_context(|| format!("cannot start `{}`", display(command)))
 }
 
+/// An error that names the command, unless the status is success.
 fn check(command: &Command, status: ExitStatus) -> Result<()> {
     if status.success() {
         return Ok(());

@@ -30,7 +30,8 @@ const JUNIT: &[&str] = &[
 /// The beginnings of the messages by which the JVM reports native methods that break its rules.
 const COMPLAINTS: &[&str] = &["WARNING in native method", "FATAL ERROR in native method"];
 
-/// The options of javac for every source: all lints as errors, Java 17, UTF-8, and names for debuggers and messages.
+/// The options of javac for every source: all lints except `path` and `try` as errors, Java 17,
+/// UTF-8, and names for debuggers and messages.
 const LINTS: &[&str] = &[
     "-g",
     "-Xlint:all,-path,-try",
@@ -102,12 +103,15 @@ impl Java {
         self.archive(&self.folder.join("perfhive-javadoc.jar"), &html, &["--create"])
     }
 
+    /// Writes all files of the folder `content` into a jar; `how` has further options of the
+    /// program `jar`.
     fn archive(&self, jar: &Path, content: &Path, how: &[&str]) -> Result<()> {
         let mut command = command::program("jar", how);
         command.arg("--file").arg(jar).arg("-C").arg(content).arg(".");
         command::run(&mut command)
     }
 
+    /// Compiles all Java files of a folder into the folder `classes`; `path` is the class path.
     fn compile(&self, folder: &Path, classes: &Path, path: &str) -> Result<()> {
         let mut javac = command::program("javac", QUICK);
         javac.args(LINTS);

@@ -53,7 +53,8 @@ fn main() -> ExitCode {
 /// The function of a command; it gets the arguments after the command's name.
 type Run = fn(&[String]) -> Result<()>;
 
-/// Runs the command that the first argument names, with the other arguments, or prints its help.
+/// Runs the command that the first argument names, with the other arguments, or prints help where
+/// that is asked for.
 fn dispatch(args: Vec<String>) -> Result<()> {
     let Some((command, rest)) = args.split_first() else {
         bail!("a command is missing\n\n{HELP}");

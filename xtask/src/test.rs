@@ -63,6 +63,7 @@ enum Outcome {
     NotRun,
 }
 
+/// What came of a stage, or of several that ran beside the others.
 struct Report {
     /// The name of the stage, or several names with commas between them.
     name: String,
@@ -165,6 +166,8 @@ fn choose<'a>(stages: &'a [Stage], options: &Options) -> Result<Vec<&'a Stage>> 
     Ok(stages.iter().filter(wanted).collect())
 }
 
+/// Runs stages one after another. After one that failed, the others are not run, unless
+/// `keep_going` is true.
 fn run(stages: &[&Stage], keep_going: bool) -> Vec<Report> {
     let mut reports = Vec::new();
     let mut stop = false;
@@ -203,6 +206,7 @@ struct Beside {
 }
 
 impl Beside {
+    /// Starts the stages in another process of xtask, with their output in a file.
     fn start(stages: &[&Stage], keep_going: bool) -> Result<Self> {
         let names = stages.iter().map(|stage| stage.name).collect::<Vec<_>>().join(",");
         let output = workspace::target_directory()?.join("test-beside.log");

@@ -16,6 +16,7 @@ use crate::workspace;
 
 /// The time that xtask waits for another package manager to release the lock.
 const LOCK_PATIENCE: Duration = Duration::from_secs(600);
+/// The pause before the next try while another package manager holds the lock.
 const LOCK_PAUSE: Duration = Duration::from_secs(5);
 
 /// A program (or file) that a stage needs, and the Debian package that contains it.
@@ -27,7 +28,8 @@ pub(crate) struct SystemTool {
 
 /// strace, for the tests that count the program's system calls.
 pub(crate) const STRACE: SystemTool = SystemTool { program: "strace", package: "strace" };
-/// The compilers for C and C++, for the providers of the tests and for the check of the C header.
+/// The compilers for C and C++ with C's headers, for the providers of the tests and for the check
+/// of the C header.
 pub(crate) const CC: &[SystemTool] = &[
     SystemTool { program: "cc", package: "gcc" },
     SystemTool { program: "g++", package: "g++" },
@@ -93,7 +95,8 @@ pub(crate) const VALUES: &[SystemTool] = &[
     SystemTool { program: "numastat", package: "numactl" },
 ];
 
-/// Makes sure that all of these programs are installed.
+/// Makes sure that all of these programs and files are installed; does nothing on other systems
+/// than Linux.
 pub(crate) fn system(tools: &[SystemTool]) -> Result<()> {
     if !cfg!(target_os = "linux") {
         return Ok(()); // The stages that use these tools are about Linux.
@@ -206,7 +209,7 @@ pub(crate) fn has_nextest() -> bool {
     command::succeeds(&mut command::cargo(&["nextest", "--version"]))
 }
 
-/// Makes sure that the nightly toolchain has these components.
+/// Makes sure that the nightly toolchain is installed and has these components.
 pub(crate) fn nightly_components(components: &[&str]) -> Result<()> {
     if !exists("rustup") {
         bail!("this needs the nightly toolchain, hence rustup (https://rustup.rs)");
@@ -277,7 +280,7 @@ fn has_component(installed: &str, name: &str) -> bool {
     })
 }
 
-/// Whether a program of this name is on the PATH.
+/// Whether a program of this name is on the PATH, or a file at this absolute path.
 fn exists(program: &str) -> bool {
     find(program).is_some()
 }

@@ -42,8 +42,8 @@ const WINESERVER: &str = "/usr/lib/wine/wineserver64";
 /// A running Wine with a prefix of its own; dropping it ends its processes.
 pub(crate) struct Wine {
     prefix: PathBuf,
-    /// A process that waits for its input. As long as it runs, Wine's services run. Otherwise a test
-    /// would start them, and they would keep its output open.
+    /// A process that waits for its input. As long as it runs, Wine's services run. Otherwise a
+    /// test would start the services, and they would keep the test's output open.
     idle: Option<Child>,
 }
 
@@ -156,6 +156,7 @@ impl Drop for Wine {
     }
 }
 
+/// Makes cargo run the programs that it built for Windows by this command and its arguments.
 fn run_by(cargo: &mut Command, runner: &[&str]) {
     cargo.args(["--config", &format!("target.{TARGET}.runner={runner:?}")]);
 }

@@ -9,8 +9,9 @@ use perfhive::linux::counter_table;
 #[cfg(windows)]
 use perfhive::windows::native::counter_table;
 
-/// The reason why this machine lacks a counter of an object, both given by their English
-/// names. `None` for a source other than this machine, and if the table has no such absent counter.
+/// The reason why this machine lacks a counter of an object, both given by their English names, the
+/// counter also by its title index. `None` for a source other than this machine, and if the table
+/// has no such absent counter.
 #[cfg(any(target_os = "linux", windows))]
 pub(crate) fn reason(global: &Global, object: &str, counter: &str) -> Option<String> {
     use perfhive::engine::standard::Availability;
@@ -33,7 +34,7 @@ pub(crate) fn reason(global: &Global, object: &str, counter: &str) -> Option<Str
 }
 
 /// The file and field, or the system call, from which this machine makes a counter; `None` for
-/// another source, and for counters that the table does not have.
+/// another source, and for counters that the table lacks or has as absent.
 #[cfg(any(target_os = "linux", windows))]
 pub(crate) fn made_from(
     global: &Global,
@@ -53,7 +54,7 @@ pub(crate) fn made_from(
     }
 }
 
-/// A text of the manual without its code marks.
+/// A text of the manual without its code marks and without the full stop at its end.
 #[cfg(any(target_os = "linux", windows))]
 fn plain(text: &str) -> String {
     text.replace('`', "").trim_end_matches('.').to_string()

@@ -94,6 +94,7 @@ impl Word {
     }
 }
 
+/// The text with a backslash before each ASCII character that bash may not take as it is.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
@@ -105,7 +106,7 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// The result of `work` if it is ready before the deadline; `None` otherwise.
+/// The result of `work` if it is ready before [`DEADLINE`] has passed; `None` otherwise.
 fn in_time<T: Send + 'static>(work: impl FnOnce() -> Option<T> + Send + 'static) -> Option<T> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || sender.send(work()));
@@ -163,10 +164,12 @@ impl Known {
         std::iter::once(shown.into_owned()).chain(other)
     }
 
+    /// The names of an object's counters: in the shown language, and in English if that differs.
     fn counters(&self, object: &CatalogueObject) -> Vec<String> {
         object.counters.iter().flat_map(|one| self.named(one.name)).collect()
     }
 
+    /// The labels of the present instances of an object; none if it cannot be collected.
     fn instances(&mut self, object: &CatalogueObject) -> Vec<String> {
         let mut snapshot = Snapshot::new();
         let asked = Ask::objects(&[object.name]);
@@ -240,6 +243,8 @@ fn paths(current: &OsStr) -> Vec<CompletionCandidate> {
     word.matching(found.into_iter().chain(short))
 }
 
+/// The candidates for the last part of a typed path, each as a whole path up to this part. They
+/// need not begin with what is typed.
 fn paths_in(known: &mut Known, typed: &str) -> Vec<String> {
     // The path is continued with the separators that were typed: backslashes or slashes.
     let (root, mark) = match (typed.strip_prefix('\\'), typed.strip_prefix('/')) {

@@ -49,7 +49,8 @@ pub(crate) enum Failure {
 pub(crate) type Outcome = Result<Exit, Failure>;
 
 impl Failure {
-    /// Prints the error, and returns the exit code.
+    /// Prints the error, unless it was printed already, and returns the exit code. A reader that
+    /// has closed the output is no error.
     pub(crate) fn report(self) -> Exit {
         match self {
             Self::Missing(message) => say(&message, Exit::NoValue),
@@ -180,6 +181,7 @@ fn line(text: impl fmt::Display) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
+/// Prints a message on standard error, with its unsafe characters escaped; returns the exit code.
 fn say(message: &str, exit: Exit) -> Exit {
     line(Escaped(message));
     exit
@@ -216,8 +218,8 @@ pub(crate) fn one_line_for_panics() {
     }));
 }
 
-/// Prints help on standard output, or an error of the command line in one line
-/// on standard error; returns the exit code.
+/// Prints help on standard output (on standard error if a command is missing), or an error of the
+/// command line in one line on standard error; returns the exit code.
 pub(crate) fn of_arguments(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {

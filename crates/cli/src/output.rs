@@ -45,7 +45,7 @@ fn understands_escapes() -> bool {
     std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// The width of tables that go to no terminal: so wide that they are never cut off.
+/// The width of tables that are not cut off: more than any line has.
 const UNLIMITED: usize = 1 << 20;
 /// The greatest width of running text.
 const READABLE: usize = 100;
@@ -127,6 +127,8 @@ impl Output {
         (columns > 0 && lines > 0).then_some((columns.into(), lines.into()))
     }
 
+    /// The width of the terminal in columns; without one, what COLUMNS says, unless the result goes
+    /// to a file. `None` if neither tells.
     fn columns(&self) -> Option<usize> {
         self.size().map(|(columns, _)| columns).or_else(|| {
             if self.file.is_some() {
@@ -137,7 +139,8 @@ impl Output {
         })
     }
 
-    /// The width at which running text is broken.
+    /// The width at which running text is broken: that of the window, 80 columns without one, and
+    /// at most [`READABLE`].
     pub(crate) fn reading_width(&self) -> usize {
         self.columns().map_or(80, |columns| columns.min(READABLE))
     }
@@ -152,15 +155,16 @@ impl Output {
         Layout { palette: self.palette, titles, indent: 0, width: UNLIMITED }
     }
 
-    /// The layout of a table whose labels are shortened so that its lines fit the window; values
-    /// are not shortened.
+    /// The layout of a table with labels that are shortened so that the lines fit the window;
+    /// values are not shortened.
     pub(crate) fn layout_of_labels(&self) -> Layout {
         let width = self.size().map_or(UNLIMITED, |(columns, _)| columns);
         Layout { width, ..self.layout(false) }
     }
 
-    /// Adds a heading with the time of the samples of a recording, which a table of one moment shows. Rows for programs
-    /// have the time as a field; what is live is of now.
+    /// Adds a heading with the time of the samples of a recording, which a table of one moment
+    /// shows. Rows for programs have the time as a field, and the samples of a live source are of
+    /// now.
     pub(crate) fn push_moment(&self, out: &mut String, live: bool, time: Option<CalendarTime>) {
         let Some(time) = time.and_then(|time| local(time, None)) else { return };
         if live || !self.is_table() {
@@ -218,6 +222,7 @@ impl Output {
         Records::begin(self.shape(Shape::JsonLines), self.terminal, keys, out)
     }
 
+    /// The format of rows for programs: `json` for JSON and for tables.
     fn shape(&self, json: Shape) -> Shape {
         match self.format {
             Format::Table | Format::Json => json,
@@ -226,7 +231,8 @@ impl Output {
         }
     }
 
-    /// Writes all that the output gets. A file that exists stays where that fails.
+    /// Writes the text as all that the output gets. If writing to a file fails, a file that exists
+    /// stays as it is.
     pub(crate) fn write_whole(&self, text: &str) -> Result<(), Failure> {
         match &self.file {
             Some((_, path)) if !text.is_empty() => write_whole(path, text),
@@ -259,7 +265,7 @@ impl Output {
         Ok(())
     }
 
-    /// The bytes for standard output: UTF-8, except for a pipe on Windows whose reader expects
+    /// The bytes for standard output: UTF-8, except for a pipe on Windows to a reader that expects
     /// another code page.
     #[cfg(windows)]
     fn encoded<'t>(&self, text: &'t str) -> Cow<'t, [u8]> {

@@ -15,8 +15,8 @@ use perfhive_view::{Names, SHORT_NAMES, did_you_mean};
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A path of the command line: its number in the query, or the reason why its object cannot be
-/// read at the moment.
+/// A path of the command line: its ID in the query, or the reason why its object cannot be read at
+/// the moment.
 pub(crate) type Added = Result<PathId, Absent>;
 
 /// A path to an object that cannot be read at the moment, because its provider fails or hangs.
@@ -65,9 +65,9 @@ pub(crate) fn fail_if_all_absent(added: Vec<Added>) -> Result<Vec<Added>, Failur
     worst.map_or(Ok(Vec::new()), |exit| Err(Failure::Said(exit)))
 }
 
-/// Adds the paths of the command line to a query. Every wrong path is reported, and
-/// then the command fails. A path whose object only cannot be read at the moment keeps its
-/// place in the result as [`Absent`].
+/// Adds the paths of the command line to a query. Every wrong path is reported, and then the
+/// command fails. A path to an object that exists but cannot be read at the moment keeps its place
+/// in the result as [`Absent`].
 pub(crate) fn add_paths(
     query: &mut Query,
     global: &Global,
@@ -211,10 +211,12 @@ fn with_correction(global: &Global, error: QueryError, path: &str) -> Failure {
     }
 }
 
-/// The path that was probably meant: with all mistakes corrected, so that it can be read. `None` if there is no
-/// such path. It is looked for with a query of its own: another one that goes on would have what was not asked for.
+/// The path that was probably meant: with all mistakes corrected, so that it can be read. `None` if
+/// there is no such path. It is looked for with a query of its own, since the query of the command
+/// would keep the paths that are tried.
 fn correction(global: &Global, error: &QueryError, path: &str) -> Option<String> {
-    /// The number of corrections that are tried: object, counter and instance may each be wrong.
+    /// The most corrections that are tried after the first: object, counter and instance may each
+    /// be wrong.
     const MOST: usize = 3;
     let mut meant = corrected(error, path)?.to_string();
     let mut query = quiet_query(global)?;
@@ -332,7 +334,7 @@ pub(crate) fn without_separators(
 /// The path that several words of the command line form together, after a shell split it at its
 /// blanks and removed the backslashes. `None` if they form no path.
 fn split_by_shell(query: &mut Query, words: &[String], error: &QueryError) -> Option<String> {
-    /// The most blanks in the name of a counter.
+    /// The most words that are joined to a path.
     const MOST: usize = 6;
     if !matches!(
         error,
@@ -535,9 +537,8 @@ fn silent_ones(
     silent.collect()
 }
 
-/// Messages about objects that a path with a wildcard may match as well, but whose
-/// providers do not tell their objects. By custom the first name of a provider is an
-/// object's.
+/// Messages about objects that a path with a wildcard may match as well, but that are not known
+/// because their providers do not tell them. By custom the first name of a provider is an object's.
 fn missed_by(query: &mut Query, path: PathId) -> Vec<String> {
     let wild = |path: &&CounterPath| path.machine.is_none() && path.object.is_wild();
     let Some(pattern) = query.path(path).filter(wild).map(|path| path.object.clone()) else {

@@ -39,8 +39,9 @@ pub(crate) struct Processes {
 }
 
 impl Processes {
-    /// Finds the object by its index, which is the same on every Windows, or
-    /// by its name in a recording that has other indexes; a failure if it is missing.
+    /// The object: in a live source by the index that it has on every Windows, without a look
+    /// whether it is there; in a recording by this index or else by its name, and a failure if it
+    /// is missing.
     pub(crate) fn find(session: &mut Session, global: &Global) -> Result<Self, Failure> {
         let windows = TitleIndex(PROCESS);
         if session.source.is_live()

@@ -137,7 +137,8 @@ fn typed(text: &str, own: &str) -> Option<String> {
     (!is_sensor).then(|| typed_path(text).into_owned())
 }
 
-/// The path of all instances that have the name of a path, if it chooses none of them.
+/// The path of all instances with the instance's name in `path`; `None` if `path` has no instance,
+/// or one with a wildcard or a number (`#1`).
 fn every_instance(path: &CounterPath) -> Option<CounterPath> {
     let instance = path.instance.as_ref()?;
     let is_open = instance.order == OrderNumber::Default && !instance.is_wild();
@@ -145,7 +146,8 @@ fn every_instance(path: &CounterPath) -> Option<CounterPath> {
     is_open.then(|| CounterPath { instance: Some(all), ..path.clone() })
 }
 
-/// The sensors for a path: one for each instance that it matches now, or one for all of them.
+/// The sensors for a path: one for each instance that the path matches now, or one with the
+/// instance `*` if it asks for all of them.
 fn of_path(path: &str, own: &str, global: &Global) -> Result<Vec<SensorName>, Failure> {
     let mut query = Session::open(&Global { quiet: true, ..global.clone() })?.query()?;
     let added = fail_if_all_absent(add_paths(&mut query, global, &[path.to_string()])?)?;
@@ -216,8 +218,9 @@ fn parse(text: &str, own: &str) -> Result<SensorName, Failure> {
     })
 }
 
-/// The text with `%2F` for each slash in the name of a counter, as in `source/System/Context Switches/sec`, if it is
-/// the name of a sensor of the source `own`; any other text unchanged. The first two slashes end source and group.
+/// The text with `%2F` for each slash in the name of a counter or instance, as in
+/// `source/System/Context Switches/sec`, if it is the name of a sensor of the source `own`; any
+/// other text unchanged. The first two slashes end source and group.
 fn encode_slashes(text: String, own: &str) -> String {
     let (name, instance) = text.split_once('#').map_or((&*text, None), |(a, b)| (a, Some(b)));
     let mut parts = name.splitn(3, '/');
@@ -247,6 +250,7 @@ fn encode_percents(text: &str) -> String {
     out
 }
 
+/// The sensor with a full name; a failure if there is none.
 fn look_up(sources: &mut DataSources, global: &Global, name: SensorName) -> Result<Asked, Failure> {
     let SelectedSensor { sensor: id, .. } =
         sources.find(&name).map_err(|error| explain(error, global))?;

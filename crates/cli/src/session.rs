@@ -114,6 +114,8 @@ pub(crate) struct FaultLine {
 #[derive(Clone, Default)]
 pub(crate) struct Faults(Arc<Mutex<Noted>>);
 
+/// What was noted of the collections so far: the texts of all faults, those not taken yet, and the
+/// newest sample.
 #[derive(Default)]
 struct Noted {
     known: HashSet<String>,
@@ -125,6 +127,7 @@ struct Noted {
 }
 
 impl Faults {
+    /// Notes the faults and the time of a sample.
     fn note(&self, snapshot: &Snapshot) {
         self.note_faults(snapshot);
         let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -299,6 +302,8 @@ impl Session {
         Ok(source)
     }
 
+    /// The language in which names are shown: the one that the command line chooses (a failure if
+    /// the source lacks it), English for output to programs, or else the user's.
     fn choose_language(&mut self, global: &Global) -> Result<LanguageId, Failure> {
         if let Some(language) = global.language {
             return match self.source.titles(language, &Ask::nothing()) {
@@ -317,9 +322,9 @@ impl Session {
         self.usual_language(environment, cfg!(windows))
     }
 
-    /// The language if the command line chooses none: that of the environment,
-    /// or else English. Windows has no variable for the user's language; its sources
-    /// list that language first.
+    /// The language if the command line chooses none: that of the environment, or else English, or
+    /// else the first that the source has. Windows has no variable for the user's language; its
+    /// sources list that language first.
     fn usual_language(
         &mut self,
         environment: Option<LanguageId>,
@@ -345,6 +350,7 @@ impl Session {
         Ok(catalogue.languages.first().copied().unwrap_or(LanguageId::ENGLISH))
     }
 
+    /// The message for a language that the source lacks, with those that it has.
     fn no_such_language(&mut self, language: LanguageId) -> String {
         let name = |id: LanguageId| id.name().map_or_else(|| id.to_string(), str::to_string);
         let have =
@@ -359,9 +365,9 @@ impl Session {
         }
     }
 
-    /// The machines of the counters that a recording has in its first sample, or in any sample where several files
-    /// are one recording, since a later file may have one more. Its own machine is the first. The recording is at its
-    /// beginning then.
+    /// The machines of the counters that a recording has in its first sample, or in any sample
+    /// where several files are one recording, since a later file may have one more. Its own machine
+    /// is the first. Afterwards the recording is at its beginning.
     pub(crate) fn machines(&mut self) -> Result<Vec<String>, SourceError> {
         let address = self.global.as_ref().and_then(|global| global.source.parse().ok());
         let is_joined = address.is_some_and(|address: SourceAddress| address.files().len() > 1);

@@ -25,13 +25,14 @@ const PATIENCE: Duration = Duration::from_millis(300);
 pub(crate) struct Signals(Receiver<Event>);
 
 impl Signals {
-    /// Begins to receive signals. Where that is not possible they have their usual effect.
+    /// Begins to receive signals, as [`listen_with`](Self::listen_with) does; the current work may
+    /// take [`PATIENCE`] after a signal to end.
     pub(crate) fn listen() -> Self {
         Self::listen_with(PATIENCE)
     }
 
-    /// Like [`listen`](Self::listen); after a signal to end, the current work may take
-    /// `patience` before the program is ended.
+    /// Begins to receive signals. After a signal to end, the current work may take `patience`
+    /// before the program is ended. Signals that cannot be received have their usual effect.
     pub(crate) fn listen_with(patience: Duration) -> Self {
         let (sender, receiver) = channel();
         #[cfg(unix)]

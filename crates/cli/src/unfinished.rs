@@ -42,7 +42,8 @@ impl Unfinished {
         Self::begin(path, |_| Ok(()))
     }
 
-    /// An output to a file, which is created empty; it replaces the one that exists.
+    /// An output to a file, which is created empty; when it is finished, it replaces a file that
+    /// exists.
     pub(crate) fn replace(path: &Path) -> Result<Self, Failure> {
         Self::begin(path, |beside| File::create_new(beside).map(drop))
     }
@@ -52,6 +53,8 @@ impl Unfinished {
         Self::begin(path, |beside| fs::copy(path, beside).map(drop))
     }
 
+    /// Begins an output; `create` makes it under the path that it is given, and is not called where
+    /// no file can be replaced. A recording that exists is an error.
     fn begin(path: &Path, create: impl FnOnce(&Path) -> io::Result<()>) -> Result<Self, Failure> {
         let failed =
             |error| Failure::Source(format!("{}: cannot be written: {error}", path.display()));
@@ -93,8 +96,9 @@ impl Unfinished {
         }
     }
 
-    /// Gives the output, which is written to its end, its name, and the permissions of the file that it replaces.
-    /// Does nothing if it has them.
+    /// Gives the output, which is written to its end, its name, and the permissions of the file
+    /// that it replaces. Does nothing if the output is finished already, or is written under its
+    /// own name.
     pub(crate) fn finish(&self) -> Result<(), Failure> {
         let mut begun = begun();
         let Some(place) = begun.iter().position(|path| *path == self.beside) else { return Ok(()) };
@@ -125,7 +129,7 @@ pub(crate) fn is_phr(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("phr"))
 }
 
-/// Writes a file as a whole; a file that exists is replaced.
+/// Writes a file as a whole. A file that exists is replaced, except a recording, which is an error.
 pub(crate) fn write_whole(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), Failure> {
     let unfinished = Unfinished::replace(path)?;
     fs::write(unfinished.path(), bytes)

@@ -1,5 +1,6 @@
-//! Shows the processes that use most processor time, with numbers and units for people and a curve of
-//! the last samples. Linux only: other systems' sources come from the crate `perfhive`.
+//! Shows the processes that use most processor time, with numbers and units for people and a curve
+//! of the last samples. The argument is the number of samples after the first, 3 if it is missing.
+//! Linux only: other systems' sources come from the crate `perfhive`.
 //!
 //! ```sh
 //! cargo run -p perfhive-view --example busiest 5

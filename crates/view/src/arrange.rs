@@ -10,10 +10,11 @@ pub enum Order {
     /// In the order in which the source lists them.
     #[default]
     Source,
-    /// By the value of the object's first path with wildcards, the largest first. Without such a path, by its
-    /// first path.
+    /// By the value of the object's first path with wildcards, the largest first; without such a
+    /// path, by the value of its first path.
     Value,
-    /// By the value of the counter with this name, the largest first.
+    /// By the value of the counter with this name (in English or the shown language), the largest
+    /// first.
     Counter(String),
     /// By the name of the instance, from A to Z.
     Name,
@@ -24,14 +25,15 @@ pub enum Order {
 pub struct Arrangement {
     /// The order of instances.
     pub order: Order,
-    /// Whether the order is the other way round: smallest value first, or last name first. Has no
-    /// effect on [`Order::Source`].
+    /// Whether the order is the other way round: smallest value first, or last name first.
+    /// Instances without a value stand last in both. Has no effect on [`Order::Source`].
     pub reversed: bool,
     /// The most instances of each object that are shown; `None` for any number. Sums, idle time,
     /// and instances that a path without wildcards names are shown in addition.
     pub top: Option<usize>,
     /// A pattern for the names of the instances that are shown; `None` for all. A pattern without
-    /// wildcards matches each name that contains it.
+    /// wildcards matches each name that contains it, in small or capital letters. Readings without
+    /// an instance are always shown.
     pub filter: Option<NamePattern>,
     /// Whether instances that stand for idle time are left out.
     pub without_idle: bool,
@@ -48,7 +50,7 @@ pub struct Arranged<'q> {
     pub left_out: usize,
 }
 
-/// The readings of one instance.
+/// The readings of one instance, or a single reading without an instance.
 struct Group<'q> {
     readings: Vec<&'q Reading>,
     role: InstanceRole,
@@ -66,8 +68,8 @@ struct Section<'q> {
 
 impl Arrangement {
     /// The readings that this arrangement shows, in its order. With `room`, instances are left out
-    /// until the readings fit into so many rows, or each object has one instance that may be left
-    /// out.
+    /// until the readings fit into so many rows, or each object has at most one instance left that
+    /// is neither a sum, nor idle time, nor named by a path.
     #[must_use]
     pub fn of<'q>(
         &self,
@@ -94,8 +96,8 @@ impl Arrangement {
         Arranged { readings: groups.flat_map(|group| group.readings).collect(), left_out }
     }
 
-    /// The names of the counters that the readings have, if [`Order::Counter`] names none of them; `None` if
-    /// it names one, and for other orders.
+    /// The names of the counters of all readings of the query, if [`Order::Counter`] names none of
+    /// them; `None` if it names one, and for other orders.
     #[must_use]
     pub fn counters_without_order(&self, query: &Query) -> Option<Vec<String>> {
         let Order::Counter(wanted) = &self.order else { return None };
@@ -112,6 +114,8 @@ impl Arrangement {
         Some(names)
     }
 
+    /// Whether the filter and `without_idle` let the reading through; always `true` for a reading
+    /// without an instance.
     fn shows(&self, reading: &Reading) -> bool {
         let Some(label) = &reading.instance else { return true };
         let named = |pattern: &NamePattern| match pattern.as_literal() {
@@ -162,6 +166,8 @@ impl Arrangement {
         });
     }
 
+    /// The value by which an instance is sorted: that of the counter of [`Order::Counter`],
+    /// otherwise that of `path`. `None` if the instance has no finite value of it.
     fn key_of(&self, query: &Query, path: PathId, readings: &[&Reading]) -> Option<f64> {
         let is_key = |reading: &&&Reading| match &self.order {
             Order::Counter(name) => {
@@ -195,18 +201,20 @@ impl Section<'_> {
         before - self.rows()
     }
 
+    /// The number of readings, each of which takes a row.
     fn rows(&self) -> usize {
         self.groups.iter().map(|group| group.readings.len()).sum()
     }
 
+    /// The number of instances that may be left out.
     fn singles(&self) -> usize {
         self.groups.iter().filter(|group| group.may_go()).count()
     }
 }
 
-/// Drops the last instances of the object that has the most of them, again and again, until the
-/// rows fit into `room` or each object has at most one instance that may be dropped. Returns how
-/// many readings were dropped.
+/// Drops the last instances of the object that has the most instances that may be dropped, again
+/// and again, until the rows fit into `room` or each object has at most one instance that may be
+/// dropped. Returns how many readings were dropped.
 fn fit(sections: &mut [Section<'_>], room: usize) -> usize {
     let mut left_out = 0;
     loop {
@@ -227,6 +235,8 @@ fn fit(sections: &mut [Section<'_>], room: usize) -> usize {
     }
 }
 
+/// The readings by object and instance, both in the order of their first reading; each reading
+/// without an instance is a group of its own.
 fn sections<'q>(readings: impl Iterator<Item = &'q Reading>) -> Vec<Section<'q>> {
     type Instance = (usize, TitleIndex, Option<perfhive_engine::Identity>);
     let mut sections: Vec<Section<'q>> = Vec::new();

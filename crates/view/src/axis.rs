@@ -9,8 +9,8 @@ use std::collections::HashMap;
 /// How the power of ten that multiplies a chart's line is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LineScale {
-    /// The power of ten with which the largest value of all lines of the line's path fits on the
-    /// chart.
+    /// The largest power of ten with which no value on the chart, of any line of the line's path,
+    /// is farther from zero than 100.
     #[default]
     Automatic,
     /// The power of ten for which the line's counter asks.
@@ -25,8 +25,10 @@ impl LineScale {
     /// The largest power of ten that can be chosen.
     pub const MOST: i8 = 8;
 
-    /// The power of ten for a line; `default` is the power for which the line's counter asks,
-    /// `maximum` the line's largest value on the chart.
+    /// The power of ten for a line, from [`LEAST`](Self::LEAST) to [`MOST`](Self::MOST). `default`
+    /// is the power for which the line's counter asks, `maximum` the largest distance from zero of
+    /// a value on the chart of all lines of its path. `Automatic` is 0 where `maximum` is 0 or not
+    /// finite.
     #[must_use]
     pub fn power(self, default: i32, maximum: f64) -> i8 {
         let within = |power: i32| power.clamp(Self::LEAST.into(), Self::MOST.into()) as i8;
@@ -41,8 +43,8 @@ impl LineScale {
         }
     }
 
-    /// The scale with the next larger power of ten, or the next smaller power if `up` is false;
-    /// `in_use` is the power in use.
+    /// The scale with the power of ten after `in_use`, or the one before it if `up` is false, but
+    /// never beyond [`LEAST`](Self::LEAST) and [`MOST`](Self::MOST).
     #[must_use]
     pub fn stepped(in_use: i8, up: bool) -> Self {
         let step = if up { 1 } else { -1 };
@@ -100,15 +102,18 @@ pub struct Axis {
     pub low: f64,
     /// The value at the top.
     pub high: f64,
-    /// The unit that all lines share; `None` if they differ in unit or a line has a scale of its own.
+    /// The unit that all lines share; `None` if they differ in unit, if one has another scale than
+    /// [`LineScale::Automatic`], and without lines.
     pub unit: Option<&'static str>,
     /// The power of ten by which each line is multiplied; all zero with a shared unit.
     pub powers: Vec<i8>,
 }
 
 impl Axis {
-    /// The axis for these lines. Lines of one unit without a scale of their own share an axis in that
-    /// unit. Others are multiplied by powers of ten and stand between 0 and 100, as in perfmon.
+    /// The axis for these lines. If all have the same unit and [`LineScale::Automatic`], it is in
+    /// that unit, and its ends are 0 and round numbers (for percentages at least 100). Otherwise
+    /// each line is multiplied by a power of ten, and the axis goes from 0 (from -100 if a value is
+    /// negative) to 100, as in perfmon.
     #[must_use]
     pub fn of(lines: &[Scaled<'_>]) -> Self {
         let least = |line: &Scaled<'_>| line.summary.map_or(0.0, |summary| summary.minimum);
@@ -143,7 +148,8 @@ impl Axis {
         Self { low, high: 100.0, unit: None, powers }
     }
 
-    /// The height at which a value of a line stands: 0 is the bottom of the axis, 1 the top.
+    /// The height at which a value of the line with the index `line` stands: 0 is the bottom of the
+    /// axis, 1 the top. A value beyond the axis stands at its nearer end.
     #[must_use]
     pub fn place(&self, line: usize, value: f64) -> f64 {
         let power = self.powers.get(line).copied().unwrap_or(0);
@@ -151,7 +157,8 @@ impl Axis {
         ((value * factor(power) - self.low) / height).clamp(0.0, 1.0)
     }
 
-    /// The text of the value at a height of the axis (0 is the bottom, 1 the top), with its unit.
+    /// The text of the value at a height of the axis (0 is the bottom, 1 the top), with the axis's
+    /// unit if it has one.
     #[must_use]
     pub fn label(&self, part: f64) -> String {
         let value = self.low + (self.high - self.low) * part;

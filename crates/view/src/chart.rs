@@ -32,7 +32,7 @@ pub struct Chart<'a> {
     pub title: &'a str,
     /// The width and the height of the chart in pixels.
     pub size: (u16, u16),
-    /// A function that writes a point in time for the time axis.
+    /// A function that returns the text of a point in time for the time axis.
     pub clock: &'a dyn Fn(FileTime) -> String,
 }
 
@@ -41,7 +41,8 @@ const GRID: Rgb = (225, 225, 225);
 const TEXT: Rgb = (60, 60, 60);
 
 impl Chart<'_> {
-    /// The chart as shapes: the title, the lines with both axes, and a legend with statistics.
+    /// The chart as shapes: the title, the lines with both axes, and a legend with statistics,
+    /// which takes at most a third of the height and only counts further lines.
     #[must_use]
     pub fn drawing(&self) -> Drawing {
         let (width, height) = (f32::from(self.size.0), f32::from(self.size.1));

@@ -131,7 +131,8 @@ fn hex((red, green, blue): Rgb) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
-/// A text with XML's special characters escaped; characters that XML does not allow become `?`.
+/// A text with `&`, `<`, `>` and `"` escaped for XML; control characters, U+FFFE and U+FFFF become
+/// `?`.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

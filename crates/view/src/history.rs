@@ -19,8 +19,8 @@ pub struct History {
 }
 
 impl History {
-    /// Adds the values of the query's last collection. Of each reading the last `length` values are kept;
-    /// readings that the collection does not have are forgotten.
+    /// Adds the values of the query's last collection. Of each reading the last `length` values, at
+    /// least one, are kept; readings that the collection does not have are forgotten.
     pub fn note(&mut self, query: &Query, length: usize) {
         let mut old = std::mem::take(&mut self.values);
         for reading in query.readings() {
@@ -34,9 +34,10 @@ impl History {
         }
     }
 
-    /// The past values of a reading as a curve in block characters: percentages against 100 or, if
-    /// it is higher, their peak; rates against their peak; plain numbers against their own range.
-    /// Empty before there are two values.
+    /// The past values of a reading as a curve in block characters: percentages from 0 to 100 or,
+    /// if it is higher, their peak; plain numbers without a unit between their lowest and highest;
+    /// all others from 0 to their peak. A missing value is a space. Empty before there are two
+    /// values.
     #[must_use]
     pub fn curve(&self, reading: &Reading) -> String {
         let Some(values) = self.values.get(&key(reading)) else {
@@ -76,6 +77,8 @@ fn range(values: &[f64]) -> (f64, f64) {
     (middle - width / 2.0, middle + width / 2.0)
 }
 
+/// A block character for each value: the lowest for `low` and below, the full block for `high` and
+/// above; a space for `None`.
 fn curve(values: impl Iterator<Item = Option<f64>>, low: f64, high: f64) -> String {
     let step = |value: f64| {
         let part = if high > low { ((value - low) / (high - low)).clamp(0.0, 1.0) } else { 0.0 };

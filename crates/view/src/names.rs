@@ -15,8 +15,9 @@ pub struct Names {
     titles: TitleSet,
     /// Whether every language of the source has been loaded.
     complete: bool,
-    /// Why the catalogue is incomplete: the error of the source when it was asked for objects that take
-    /// time to find out or are expensive to list. `None` if there was no error.
+    /// The error of the source when it was last asked for further objects or names, because of
+    /// which the catalogue may be incomplete. `None` if there was no error, and after a search by
+    /// [`objects`](Self::objects) that found nothing: its error is kept with the pattern.
     pub unlisted: Option<SourceError>,
     /// Patterns that matched nothing, each with the error of its search.
     failed: Vec<(NamePattern, SourceError)>,
@@ -27,7 +28,8 @@ impl Names {
     /// asking providers.
     ///
     /// # Errors
-    /// Where the source's catalogue cannot be read, or none of the names.
+    /// Where the source's catalogue cannot be read, where the names of a language are late, or
+    /// where no language can be read.
     pub fn load(source: &mut dyn Source, language: LanguageId) -> Result<Self, SourceError> {
         let catalogue = source.catalogue(&Ask::nothing())?;
         let titles = TitleSet::load([language, LanguageId::ENGLISH], |one| {
@@ -85,6 +87,8 @@ impl Names {
         found
     }
 
+    /// The objects that a pattern matches. As long as none is found, the source is asked for
+    /// further objects, and for its other languages.
     fn search(&mut self, source: &mut dyn Source, pattern: &NamePattern) -> Vec<CatalogueObject> {
         if pattern.as_literal().is_none() {
             self.find_out(source, pattern);
@@ -123,8 +127,9 @@ impl Names {
         found
     }
 
-    /// Asks the source, and through it the providers, for the objects that a pattern may mean; for
-    /// all objects if the pattern has a wildcard.
+    /// Asks the source, and through it the providers, for the objects that a pattern may mean (for
+    /// all objects if the pattern has a wildcard), and keeps the catalogue with them, or the error
+    /// in [`unlisted`](Self::unlisted).
     pub fn find_out(&mut self, source: &mut dyn Source, pattern: &NamePattern) {
         let meant = pattern.as_literal().map(|name| self.titles.meant_by(name));
         match meant {
@@ -147,6 +152,8 @@ impl Names {
         }
     }
 
+    /// Replaces the catalogue by the source's answer; an error is kept in
+    /// [`unlisted`](Self::unlisted), and the catalogue stays.
     fn look_for(&mut self, source: &mut dyn Source, ask: &Ask) {
         // After an error the objects that are known already are still right.
         match source.catalogue(ask) {
@@ -155,7 +162,8 @@ impl Names {
         }
     }
 
-    /// Adds the objects that are expensive even to list to the catalogue.
+    /// Adds the objects that are expensive even to list to the catalogue, or keeps the error in
+    /// [`unlisted`](Self::unlisted).
     pub fn list_costly(&mut self, source: &mut dyn Source) {
         let before = self.catalogue.generation;
         let listed = source.catalogue(&Ask::new(ObjectQuery::Costly));
@@ -166,6 +174,7 @@ impl Names {
         }
     }
 
+    /// The objects of the catalogue that a pattern matches.
     fn matching(&self, pattern: &NamePattern) -> Vec<CatalogueObject> {
         let objects = self.catalogue.objects.iter();
         objects.filter(|object| self.is_meant(pattern, object.name)).cloned().collect()

@@ -4,7 +4,7 @@
 use perfhive_format::CookedValue;
 use std::fmt::Write as _;
 
-/// Appends a whole number with its digits in groups of three.
+/// Appends a whole number with its digits in groups of three: `1,234,567`.
 pub fn push_grouped(out: &mut String, value: u64) {
     let mut digits = [0u8; 26];
     let mut at = digits.len();
@@ -56,7 +56,7 @@ pub fn push_float(out: &mut String, value: f64, decimals: usize) {
 }
 
 /// Appends a cooked value: an integer without decimals; a float with three decimals, or, if it is
-/// smaller than 0.005, with three significant digits, down to 10^-12.
+/// closer to zero than 0.005 but not than 10^-12, with three significant digits.
 pub fn push_cooked(out: &mut String, value: CookedValue) {
     match value {
         CookedValue::Integer(value) => push_grouped(out, value),
@@ -64,7 +64,7 @@ pub fn push_cooked(out: &mut String, value: CookedValue) {
     }
 }
 
-/// The number of decimals for a value: three, or for a value smaller than 0.005, but not smaller
+/// The number of decimals for a value: three, or for a value closer to zero than 0.005, but not
 /// than 10^-12, as many as show three significant digits.
 fn decimals(value: f64) -> usize {
     let size = value.abs();
@@ -96,7 +96,7 @@ pub fn bytes_scaled(bytes: f64) -> (f64, &'static str) {
     (scaled, unit)
 }
 
-/// Appends an amount of memory: `117.7 MiB`.
+/// Appends an amount of memory, scaled, with one decimal (none for `B`): `117.7 MiB`.
 pub fn push_bytes(out: &mut String, bytes: f64) {
     let (scaled, unit) = bytes_scaled(bytes);
     push_float(out, scaled, usize::from(unit != "B"));

@@ -19,8 +19,9 @@ pub const COLOURS: [(&str, Rgb); 8] = [
 /// Markers, which tell lines apart without colour.
 pub const MARKERS: [char; 8] = ['*', '+', 'o', 'x', '#', '%', '@', '='];
 
-/// The lengths of strokes and gaps in a report's chart, in pixels: for the lines of the first eight colours, and for further
-/// lines of the same colours. An empty list is a line without gaps.
+/// The lengths of strokes and gaps in a report's chart, in pixels: the first list is for the lines
+/// at the places of `COLOURS`, the second for the eight places behind them, and so on. An empty
+/// list is a line without gaps.
 pub const DASHES: [&[f32]; 4] = [&[], &[9.0, 5.0], &[2.0, 5.0], &[14.0, 5.0, 2.0, 5.0]];
 
 /// The place in `COLOURS` of the colour with this name, in small or capital letters; `None` if no
@@ -39,7 +40,8 @@ pub fn colour(place: u8) -> (&'static str, Rgb) {
     COLOURS.get(usize::from(place) % all).copied().unwrap_or(("grey", (153, 153, 153)))
 }
 
-/// The strokes and gaps of the line at a place of `COLOURS`, where further lines follow the last colour.
+/// The list of `DASHES` for a line's colour place: each list serves as many places as there are
+/// colours, and the first list follows the last.
 #[must_use]
 pub fn dashes(place: u8) -> &'static [f32] {
     let round = usize::from(place) / COLOURS.len();

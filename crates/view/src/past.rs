@@ -19,21 +19,22 @@ use perfhive_format::FileTime;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// The bytes that the values of a [`Past`] and their weights take at most: at one sample a second a day of 24 counters,
-/// or two hours of 256.
+/// The bytes that the values of a default [`Past`] and their weights take at most, beyond its 600
+/// newest samples: at one sample a second enough for a day of 24 counters, or two hours of 256.
 pub const MOST_BYTES: usize = 24 << 20;
 /// The lines that a [`Past`] has at most: two for each event of an experiment, and 256 others. Further instances are
 /// counted, but not kept.
 pub const MOST_LINES: usize = 2 * MOST_EVENT_NAMES + 256;
 /// The samples that a [`Past`] has at most: a day at one a second.
 pub const MOST_SAMPLES: usize = 86_400;
-/// How often a line may note another reason for missing values; then the oldest note is dropped.
+/// The most reasons for missing values, and the most later names of its instance, that a line
+/// keeps; for a further one the oldest is dropped.
 const MOST_REASONS: usize = 1024;
 
 /// The values of one counter of one instance over time.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// The path of the readings that the line shows, as it was added.
+    /// The path of the readings that the line shows, as [`Sampler`](crate::Sampler) got it.
     pub path: Arc<str>,
     /// The names of the object and the counter, and the unit.
     pub what: Arc<What>,
@@ -73,8 +74,8 @@ pub struct Point {
 pub struct Summary {
     /// The newest value.
     pub last: f64,
-    /// The mean of the values by the counter's type, as a report gives it: of rates, over time; of averages, over
-    /// operations.
+    /// The mean of the values as the counter's type defines it, as in a report: for rates the mean
+    /// over time, for averages the mean over operations.
     pub average: f64,
     /// The smallest value.
     pub minimum: f64,
@@ -98,6 +99,7 @@ pub struct Past {
     left_out: Vec<Arc<str>>,
 }
 
+/// What the values of one line have in common.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Key {
     path: Arc<str>,
@@ -128,8 +130,8 @@ impl Past {
         }
     }
 
-    /// Adds those readings of a sample for whose paths `keeps` returns true. Time never goes back: a
-    /// sample that is not newer than the newest is noted as 100 ns newer.
+    /// Adds the readings of a sample, but only those of a path for which `keeps` returns true. Time
+    /// never goes back: a sample that is not newer than the newest is noted as 100 ns newer.
     pub fn note(&mut self, sample: &Sample, mut keeps: impl FnMut(&str) -> bool) {
         let newest = self.times.back().map_or(i64::MIN, |time| time.0.saturating_add(1));
         self.times.push_back(FileTime(sample.time.0.max(newest)));
@@ -160,6 +162,8 @@ impl Past {
         self.shrink();
     }
 
+    /// Adds a value of the sample with this number to its line. A second value for the same line is
+    /// ignored; an instance that gets no line is noted as left out.
     fn add(&mut self, value: &Value, number: u64) {
         if let (true, None, Err(why)) = (value.is_wild, &value.instance, &value.value)
             && self.lack(value, number, &why.to_string())
@@ -278,8 +282,8 @@ impl Past {
         Some(place)
     }
 
-    /// Drops the oldest samples until the rest fits into the bytes, and lines without any value where there
-    /// are [`MOST_LINES`].
+    /// Drops the oldest samples beyond the bytes or [`MOST_SAMPLES`] (600 always stay), and lines
+    /// without any value where there are [`MOST_LINES`].
     fn shrink(&mut self) {
         let most = (self.most_bytes / 12 / (self.lines.len() + 1)).clamp(600, MOST_SAMPLES);
         while self.times.len() > most {
@@ -324,8 +328,8 @@ impl Past {
         });
     }
 
-    /// Removes the newest `count` samples. The caller notes them again, together with samples that
-    /// were missing between them.
+    /// Removes the newest `count` samples, and the lines that were first seen in them. The caller
+    /// notes them again, together with samples that were missing between them.
     pub fn forget_newest(&mut self, count: usize) {
         let kept = self.times.len().saturating_sub(count);
         let end = self.first + kept as u64;
@@ -379,8 +383,8 @@ impl Past {
         self.left_out.len()
     }
 
-    /// Whether the newest sample has an instance without a line (see [`left_out`](Self::left_out))
-    /// of a path for which `is_wanted` returns true.
+    /// Whether `is_wanted` returns true for the path of an instance of the newest sample that has
+    /// no line (see [`left_out`](Self::left_out)).
     #[must_use]
     pub fn leaves_out(&self, is_wanted: impl Fn(&str) -> bool) -> bool {
         self.left_out.iter().any(|path| is_wanted(path))
@@ -393,7 +397,7 @@ impl Past {
         (to > from).then_some(Window { from, to })
     }
 
-    /// The places of the samples in a window.
+    /// The places of the samples in a window, including samples at its beginning and its end.
     fn places(&self, window: Window) -> std::ops::Range<usize> {
         let begin = self.times.partition_point(|time| *time < window.from);
         let end = self.times.partition_point(|time| *time <= window.to);
@@ -492,7 +496,8 @@ impl Past {
         Some(summary)
     }
 
-    /// Whether the instance of a line is there in the newest sample, or was in a window.
+    /// Whether the newest sample has the instance of a line, or the instance came, went or had a
+    /// value in a window.
     #[must_use]
     pub fn is_seen(&self, line: &Line, window: Window) -> bool {
         let inside = self.places(window);
@@ -508,7 +513,8 @@ impl Past {
             || inside.clone().rev().any(is_value)
     }
 
-    /// The place of the sample that is nearest to a time; `None` if there is no sample.
+    /// The place of the sample that is nearest to a time, the earlier of two equally near ones;
+    /// `None` if there is no sample.
     #[must_use]
     pub fn nearest(&self, time: FileTime) -> Option<usize> {
         let after = self.times.partition_point(|known| *known < time);
@@ -552,7 +558,7 @@ impl Past {
 }
 
 impl Line {
-    /// The name of the line for people: `Object(Instance)\Counter`.
+    /// The name of the line for people, `Object(Instance)\Counter`, with its instance's first name.
     #[must_use]
     pub fn full_name(&self) -> String {
         let instance = self.instance.as_ref().map(|name| format!("({name})")).unwrap_or_default();
@@ -582,6 +588,7 @@ impl Line {
         self.reasons.push_back((number, why.into()));
     }
 
+    /// Why the value of the sample with this number is missing, by the last note up to that sample.
     fn reason(&self, number: u64) -> Arc<str> {
         let after = self.reasons.partition_point(|(from, _)| *from <= number);
         let known = after.checked_sub(1).and_then(|place| self.reasons.get(place));

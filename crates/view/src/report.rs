@@ -44,9 +44,9 @@ pub struct Report {
     /// The processes with the most processor time, the busiest first, followed by those with the largest
     /// working sets that are not among the busiest.
     pub processes: Vec<ProcessReport>,
-    /// The totals of all processes of each name.
+    /// The totals of all processes of each name, in the order of the names.
     pub by_name: Vec<NameTotal>,
-    /// The names whose processes started or ended, the most changes first.
+    /// The names of which processes started or ended, the most changes first.
     pub changes: Vec<StartsAndEnds>,
     /// The programs that were started again, the latest restart first.
     pub restarts: Vec<Restart>,
@@ -54,7 +54,8 @@ pub struct Report {
     pub findings: Vec<ThresholdFinding>,
     /// How many thresholds were evaluated.
     pub evaluated: usize,
-    /// The thresholds that were not evaluated.
+    /// The thresholds that were not evaluated, and an entry for the processes without figures if
+    /// there are such.
     pub unevaluated: Vec<Unevaluated>,
     /// How many thresholds are about counters that the recording does not have.
     pub without_counters: usize,
@@ -124,11 +125,11 @@ pub struct ThresholdFinding {
     pub unit: &'static str,
     /// The counter's type.
     pub counter_type: CounterType,
-    /// The instances whose values crossed the threshold, those with the most such values first.
+    /// The instances with values that crossed the threshold, those with the most such values first.
     pub instances: Vec<CrossedBy>,
 }
 
-/// An instance whose values crossed a threshold.
+/// An instance with values that crossed a threshold.
 #[derive(Clone, Debug)]
 pub struct CrossedBy {
     /// The instance's label; `None` for an object without instances.
@@ -140,7 +141,8 @@ pub struct CrossedBy {
 }
 
 impl Unevaluated {
-    /// The entry that says how many instances of an object had no figures, because there were too many.
+    /// The entry that says how many instances of an object have no figures, because there are more
+    /// than a report keeps.
     fn instances(object: &str, count: usize) -> Self {
         Self {
             title: format!("{count} instances of {object}"),

@@ -53,7 +53,7 @@ pub struct Row {
     pub quantity: Quantity<'static>,
     /// The unit of `value`, which [`scale`](Self::scale) changes together with it.
     pub unit: Cow<'static, str>,
-    /// The time of the sample as RFC 3339; `None` if it has none.
+    /// The time of the sample as RFC 3339; `None` if the sample has no valid time.
     pub time: Option<String>,
     /// The name of the machine; empty if unknown.
     pub machine: String,
@@ -110,8 +110,8 @@ impl Row {
         }
     }
 
-    /// The row of a path that the query does not have, since it cannot be read at the moment; `reason` becomes its
-    /// status.
+    /// The row of a path that the query does not have, since it cannot be read at the moment;
+    /// `reason` says why its value is missing.
     #[must_use]
     pub fn absent(query: &Query, text: &str, reason: &str) -> Self {
         let path: Option<CounterPath> = text.parse().ok();
@@ -138,7 +138,7 @@ impl Row {
         }
     }
 
-    /// Whether the row has a value.
+    /// Whether the row has a number or a text.
     #[must_use]
     pub fn has_value(&self) -> bool {
         !matches!(self.value, RowValue::None(_))
@@ -155,7 +155,8 @@ impl Row {
     }
 
     /// Converts an amount of memory or data, and its unit, to those in which people read them
-    /// (bytes to KiB and so on), for output in fields. Any other value stays as it is.
+    /// (bytes to KiB and so on), with one decimal, for output in fields. Any other value stays as
+    /// it is.
     pub fn scale(&mut self) {
         if let RowValue::Number(value) = &mut self.value
             && let Some((scaled, unit)) = self.quantity.rounded(*value)

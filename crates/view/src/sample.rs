@@ -28,7 +28,7 @@ pub struct What {
 /// One reading of a sample.
 #[derive(Clone, Debug)]
 pub struct Value {
-    /// The path of the reading, as it was added.
+    /// The path of the reading, as it was given to [`Sampler::add`].
     pub path: Arc<str>,
     /// The names of the object and the counter, and the counter's type and unit.
     pub what: Arc<What>,
@@ -47,7 +47,7 @@ pub struct Value {
     pub text: Option<String>,
     /// The value, or the reason why there is none.
     pub value: Result<CookedValue, NoValue>,
-    /// The weight of the value in a mean over several samples, as of the [`Reading`].
+    /// The weight of the value in a mean over several samples, as in [`Reading`].
     pub weight: f64,
 }
 
@@ -56,7 +56,7 @@ pub struct Value {
 pub struct Sample {
     /// When the sample was taken.
     pub time: FileTime,
-    /// The readings, in the order of the query's paths.
+    /// The readings, in the order of the query's readings.
     pub values: Vec<Value>,
 }
 
@@ -77,7 +77,7 @@ impl Sampler {
         self.paths.push((id, text.into(), is_wild));
     }
 
-    /// Forgets a path. Returns its number in the query; `None` if the path is unknown.
+    /// Forgets a path. Returns the path's ID in the query; `None` if the path is unknown.
     pub fn remove(&mut self, text: &str) -> Option<PathId> {
         let place = self.paths.iter().position(|(_, known, _)| &**known == text)?;
         let (id, ..) = self.paths.remove(place);
@@ -85,8 +85,9 @@ impl Sampler {
         Some(id)
     }
 
-    /// Gives the paths, in their order, other numbers: those of a query that was made anew. Their names stay, so that
-    /// the next samples go on in the lines of a [`Past`](crate::past::Past).
+    /// Gives the paths, in their order, other IDs: those of a query that was made anew. The texts
+    /// of the paths and the names of their counters stay, so that the next samples go on in the
+    /// lines of a [`Past`](crate::past::Past).
     pub fn renumber(&mut self, ids: &[PathId]) {
         let pairs = self.paths.iter().map(|(id, ..)| *id).zip(ids.iter().copied());
         let now: HashMap<PathId, PathId> = pairs.collect();
@@ -161,7 +162,7 @@ fn what(query: &Query, reading: &Reading) -> What {
 }
 
 impl What {
-    /// Whether both are of the same counter of the same machine.
+    /// Whether both are of the same counter of the same machine, with the same unit.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)
             || self.index == other.index

@@ -19,7 +19,8 @@ pub enum Detail {
     /// For a table that is redrawn: scaled, and always with the same decimals, so that nothing
     /// jitters.
     Brief,
-    /// Scaled, with three decimals, or three significant digits of a small number.
+    /// Scaled: an amount of memory or data with one decimal, another float with three, or with
+    /// three significant digits if it is small.
     Full,
     /// Every digit, in the counter's own unit.
     Raw,
@@ -95,12 +96,13 @@ impl Quantity<'_> {
         Some((CookedValue::Float((scaled * 10.0).round() / 10.0), unit))
     }
 
+    /// Whether the values are times since a start, in seconds.
     fn is_elapsed(self) -> bool {
         // The other counters with this unit are average times of operations, which take two samples.
         self.counter_type.is_some_and(|one| one.unit() == "s" && one.samples() == 1)
     }
 
-    /// How many decimals a number has in a table that is redrawn.
+    /// How many decimals a float that is not scaled has in a table that is redrawn.
     fn decimals(self) -> usize {
         match self.unit {
             "%" | "1/s" => 1,

@@ -41,7 +41,8 @@ pub struct BusyProcess<'q> {
 const PROCESSES: usize = 10;
 
 impl Selection {
-    /// The readings of the paths in `summary`, or of all paths if nothing is selected.
+    /// The readings of the paths in `summary`, or of all paths if `summary` is empty and `top` is
+    /// `None`.
     #[must_use]
     pub fn summary<'q>(&self, query: &'q Query) -> Vec<&'q Reading> {
         let all = self.summary.is_empty() && self.top.is_none();

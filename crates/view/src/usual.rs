@@ -26,6 +26,7 @@ const PROCESS: (u32, &str) = (230, "Process");
 const TOTAL: Option<&str> = Some("_Total");
 const EVERY: Option<&str> = Some("*");
 
+/// The usual counters, except those of the busiest processes.
 const SUMMARY: &[Usual] = &[
     usual(PROCESSOR, TOTAL, (6, "% Processor Time")),
     usual(PROCESSOR, TOTAL, (142, "% User Time")),
@@ -61,7 +62,8 @@ impl Selection {
 }
 
 impl Usual {
-    /// Adds the counter by its English name, or by its index if the source has no names.
+    /// Adds the counter by its English name, or by its index if the source does not find the name;
+    /// `None` if the source has neither.
     fn add(&self, query: &mut Query) -> Option<PathId> {
         let instance = self.instance.map(|name| match name {
             "*" => InstancePattern::any(),

@@ -1,4 +1,4 @@
-//! Reports of made-up recordings, whose figures are known.
+//! Reports of made-up recordings with known figures.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use perfhive_engine::{Ask, Query, Snapshot, Source, TitleSet};

@@ -15,7 +15,8 @@ const FOLDER: &str = "peers";
 /// The Debian packages of Performance Co-Pilot: its library, and pmdaproc, which reads /proc.
 const PCP: &[&str] = &["pcp", "pcp-conf", "libpcp3", "libpcp-pmda3"];
 
-/// Measures what reading one process costs among many.
+/// The benchmark `one`: builds `benches/peers` and runs its part about a program that measures its
+/// own process.
 pub(super) fn one() -> Result<()> {
     let target = workspace::target_directory()?.join(FOLDER);
     let target = target.to_string_lossy();

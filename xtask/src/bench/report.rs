@@ -14,10 +14,11 @@ use crate::{command, workspace};
 
 /// The size of a buffer of the captured log, in bytes.
 const BUFFER: usize = 0x10000;
-/// The positions of the buffers that have only samples.
+/// The numbers, from 0, of the buffers that have only samples.
 const OF_SAMPLES: std::ops::Range<usize> = 3..7;
 /// The least size of the large log, in bytes.
 const SIZE: usize = 100_000_000;
+/// The most time that a report of the large log may take.
 const GOAL: Duration = Duration::from_secs(2);
 /// The largest number of rounds: a report takes as long as a hundred runs of other commands.
 const MOST_ROUNDS: usize = 11;

@@ -17,7 +17,7 @@ const PEERS: [SystemTool; 3] = [
     SystemTool { program: "htop", package: "htop" },
     SystemTool { program: "btop", package: "btop" },
 ];
-/// The number of processes that the machine has during the measurement.
+/// The least number of processes that the machine has during the measurement.
 const PROCESSES: usize = 500;
 /// The time that a program has to begin before it is watched.
 const WARM_UP: Duration = Duration::from_secs(5);
@@ -109,7 +109,8 @@ fn screen(name: &'static str, command: String) -> Screen {
     Screen { name, command, shares: Vec::new() }
 }
 
-/// The path of the program bottom, which is built once from crates.io because Debian has no package.
+/// The path of the program bottom. Where it is not installed, it is built once from crates.io into
+/// `folder`, because Debian has no package.
 fn bottom(folder: &Path) -> Result<PathBuf> {
     if let Some(path) = tools::find("btm") {
         return Ok(path);
@@ -124,7 +125,8 @@ fn bottom(folder: &Path) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// The processor time of a program in a terminal of its own, in percent of one processor.
+/// The processor time that a program in a terminal of its own takes during [`WATCHED`], in percent
+/// of one processor.
 fn watch(command: &str) -> Result<f64> {
     let terminal = Tmux::start(command)?;
     std::thread::sleep(WARM_UP);
@@ -147,6 +149,7 @@ fn processor_time(id: u32) -> Result<f64> {
     Ok(all.context("no times")? / 100.0)
 }
 
+/// The median; the greater of the middle two for an even number of values, and NaN without values.
 fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -173,6 +176,7 @@ impl Tmux {
         command::program("tmux", &[&["-L", &self.0], args].concat())
     }
 
+    /// The process ID of the program in the terminal; an error if the program has ended.
     fn process(&self) -> Result<u32> {
         let text = command::output(&mut self.command(&["list-panes", "-F", "#{pane_pid}"]))?;
         let text = String::from_utf8(text).context("tmux printed no UTF-8")?;

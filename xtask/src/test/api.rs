@@ -1,8 +1,9 @@
 //! The stage `api`: the listing of every public item for review, `docs/api/CRATE.txt`.
 //!
-//! A change of the public interface must not slip in beside another change. rustdoc describes a crate as
-//! JSON, the crate public-api turns that into lines, and these are compared with
-//! the files. Traits that the compiler implements by itself, or by `derive`, are left out.
+//! A change of the public interface must not slip in beside another change. rustdoc describes a
+//! crate as JSON, the crate public-api turns that into lines, and these are compared with the
+//! files. Implementations of traits that the compiler makes by itself or by `derive`, or that hold
+//! for every type, are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -19,7 +20,8 @@ const LISTINGS: &str = "docs/api";
 const FEATURES: &str = "perfhive/experiment,perfhive/libraries,perfhive/publish,perfhive/recording,perfhive/registration";
 
 /// Compares the public items of each library that is published with its listing, or writes the
-/// listings where `UPDATE` is set. Returns a note for the summary.
+/// listings where `UPDATE` is set, and checks the version numbers. An error also for type names
+/// that several of these libraries use. Returns a note for the summary.
 pub(super) fn api() -> super::stages::Result {
     let libraries = libraries(&workspace::metadata()?);
     let listed: Vec<(&String, String)> = libraries.iter().zip(list(&libraries)?).collect();

@@ -15,6 +15,7 @@ use crate::{command, tools, workspace};
 /// or much work. libFuzzer's own time limit is twenty minutes.
 const LIMITS: &[&str] = &["-rss_limit_mb=1024", "-malloc_limit_mb=256", "-timeout=10"];
 
+/// The seconds for which each target runs, unless `PERFHIVE_FUZZ_SECONDS` names others.
 const SECONDS: u32 = 10;
 
 pub(super) fn fuzz() -> Result {
@@ -60,6 +61,7 @@ fn build(sanitizer: &str) -> Command {
     command::nightly_cargo(&["fuzz", "build", "--sanitizer", sanitizer])
 }
 
+/// A command that runs a target for so many seconds, with its corpus and seeds.
 fn run(target: &str, sanitizer: &str, seconds: u32) -> Command {
     let mut cargo = command::nightly_cargo(&["fuzz", "run", "--sanitizer", sanitizer, target]);
 
@@ -126,6 +128,7 @@ struct Chatter {
 }
 
 impl Chatter {
+    /// Whether a line is about progress, or belongs to the dictionary that libFuzzer recommends.
     fn is(&mut self, line: &[u8]) -> bool {
         if line.starts_with(b"###### Recommended dictionary") {
             self.in_dictionary = true;

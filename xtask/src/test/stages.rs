@@ -64,7 +64,8 @@ pub(super) const STAGES: &[Stage] = &[
 /// A big-endian target that Miri can interpret without its linker or C library.
 const BIG_ENDIAN: &str = "s390x-unknown-linux-gnu";
 
-/// The features of `perfhive-shm` for a program that only publishes: none.
+/// The option of cargo that builds `perfhive-shm` without its reader, as for a program that only
+/// publishes.
 const WRITER: &str = "--no-default-features";
 
 /// A target without std, which shows that a crate does not use it.
@@ -213,7 +214,8 @@ fn deny() -> Result {
     Ok(Some("advisories NOT checked (no RustSec database)".to_owned()))
 }
 
-/// The line in git's messages that says why it could not fetch.
+/// The line in git's messages that says why git could not fetch: the last one with `fatal:`, or
+/// else the first one that is not blank.
 fn fetch_failure(errors: &str) -> &str {
     let line = errors.lines().map(str::trim).rfind(|line| line.starts_with("fatal: "));
     line.or_else(|| errors.lines().map(str::trim).find(|line| !line.is_empty()))

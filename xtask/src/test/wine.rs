@@ -47,14 +47,17 @@ struct Part {
     name: Option<&'static str>,
 }
 
+/// All tests of a crate.
 const fn all(package: &'static str) -> Part {
     Part { package, program: None, name: None }
 }
 
+/// The tests of one test program of a crate.
 const fn program(package: &'static str, program: &'static str) -> Part {
     Part { package, program: Some(program), name: None }
 }
 
+/// The tests of a crate with `name` in their names.
 const fn named(package: &'static str, name: &'static str) -> Part {
     Part { package, program: None, name: Some(name) }
 }

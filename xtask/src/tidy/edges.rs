@@ -28,7 +28,8 @@ pub(super) struct Dependency {
 #[derive(Clone, Debug)]
 pub(super) struct Package {
     pub(super) name: String,
-    /// The path of its Cargo.toml, relative to the workspace root, with `/`.
+    /// The path of the crate's Cargo.toml, relative to the workspace root, with `/` between its
+    /// parts.
     pub(super) manifest: String,
     pub(super) manifest_text: String,
     pub(super) dependencies: Vec<Dependency>,
@@ -164,7 +165,8 @@ fn allowed(floors: &[House], house: &House, to: &Dependency) -> Result<(), (Stri
     }
 }
 
-/// Whether a manifest says `[lints] workspace = true`, in either spelling.
+/// Whether a manifest uses the workspace's lints, by `workspace = true` under `[lints]` or by
+/// `lints.workspace = true` at its beginning.
 fn has_workspace_lints(manifest: &str) -> bool {
     let mut section = "";
     manifest.lines().any(|line| {

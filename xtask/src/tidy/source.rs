@@ -5,13 +5,15 @@
 
 use super::Finding;
 
-/// The crate that must work without an operating system and without unsafe code.
+/// The main file of the crate that must work without an operating system and without unsafe code.
 pub(super) const FORMAT_LIB: &str = "crates/format/src/lib.rs";
 
+/// The most lines of a file without a warning.
 const LONG: usize = 600;
+/// The most lines of a file without an error.
 const TOO_LONG: usize = 800;
 
-/// Attributes that floor 0 must keep.
+/// Attributes that [`FORMAT_LIB`] must have.
 const FORMAT_ATTRIBUTES: &[&str] = &["#![no_std]", "#![forbid(unsafe_code)]"];
 
 /// The words of unfinished code and of tests that are not run, each with the way out.

@@ -36,7 +36,7 @@ pub(super) fn unlisted(
     })
 }
 
-/// Whether a line is a condition that includes Windows, alone or among other systems.
+/// Whether a line has a `cfg` condition that holds on Windows, alone or among other systems.
 fn is_for_windows(line: &str) -> bool {
     let line = line.trim_start();
     let Some((_, condition)) = line.split_once("cfg").filter(|_| !line.starts_with("//")) else {

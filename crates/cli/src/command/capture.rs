@@ -100,6 +100,8 @@ pub(super) fn requests(
     Ok(queries.into_iter().map(request).collect())
 }
 
+/// Collects the answer to each ask, in the order of the asks. The first error ends this, and leaves
+/// the further answers as they are.
 pub(super) fn collect(
     session: &mut Session,
     requests: &[Ask],
@@ -111,7 +113,8 @@ pub(super) fn collect(
     Ok(())
 }
 
-/// Waits until a moment; returns the signal if one came before, `None` otherwise.
+/// Waits until a moment; returns the signal that asked the program to end before that, `None` if
+/// none did.
 pub(super) fn wait(signals: &Signals, until: Instant) -> Option<i32> {
     loop {
         match signals.wait_until(until) {

@@ -35,7 +35,8 @@ mod supported {
     use std::path::Path;
     use std::process::ExitCode;
 
-    /// The indexes of the object and its counters for a library that is not registered, far from all others.
+    /// The first index of names and the first index of help texts for a library that is not
+    /// registered, far from all others.
     const NOT_REGISTERED: (u32, u32) = (50_000, 50_001);
 
     /// Makes this program the host process of libraries, whatever its name is: a `perfhive` on the PATH may
@@ -106,6 +107,8 @@ mod supported {
         Ok(registration)
     }
 
+    /// The registration of this name, in any case of its letters: that of the system before that of
+    /// the user; a failure if there is none.
     fn registered(name: &str) -> Result<Registration, Failure> {
         for scope in [Scope::System, Scope::User] {
             // Without a home folder there are no registrations of the user.
@@ -122,6 +125,7 @@ mod supported {
         )))
     }
 
+    /// Whether findings of this severity are shown: all, or with `brief` all but good ones.
     fn is_shown(severity: Severity, brief: bool) -> bool {
         !brief || severity != Severity::Good
     }

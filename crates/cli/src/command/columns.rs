@@ -25,7 +25,7 @@ pub(super) struct Columns {
     paths: Vec<String>,
     /// The columns of the text logs that are read, with their places.
     known: HashMap<String, Vec<usize>>,
-    /// The order of the columns.
+    /// The columns in the order in which they are written, as places in `paths`.
     order: Vec<usize>,
     values: Vec<Option<f64>>,
     row: Vec<Option<f64>>,
@@ -44,8 +44,8 @@ impl Columns {
         Self { localised, places, awaited, paths, known, order, values, row, before }
     }
 
-    /// An empty list for what is read of these columns of text logs: they have the order and the paths of
-    /// the logs.
+    /// An empty list for the counters of text logs that have these columns: a counter that is added
+    /// gets the path and, by [`arrange`](Self::arrange), the place that its column has in the logs.
     pub(super) fn of_text_logs(global: &Global, logs: Vec<Vec<String>>) -> Self {
         let mut columns = Self::new(global);
         let mut next = 0;
@@ -116,7 +116,8 @@ impl Columns {
         place
     }
 
-    /// Adds the column of a reading, unless it exists.
+    /// Adds the column of a reading, unless it exists. Where text logs are read, a reading without
+    /// a value that no log has a column for gets none.
     pub(super) fn add(&mut self, query: &Query, reading: &Reading) {
         let (key, next) = (Self::key(reading), self.paths.len());
         if !self.places.contains_key(&key) {
@@ -175,8 +176,8 @@ impl Columns {
     }
 }
 
-/// An instance as PDH prints it: without escapes, with brackets for parentheses, and with underscores for slashes
-/// in its name.
+/// An instance as PDH prints it, `(parent/name#1)`: without escapes, with square brackets for
+/// parentheses, and with underscores for slashes and backslashes in its name.
 fn plain_name(parent: Option<&str>, name: &str, order: u32) -> String {
     let plain = |name: &str| name.replace('(', "[").replace(')', "]");
     let parent = parent.map(|parent| format!("{}/", plain(parent))).unwrap_or_default();

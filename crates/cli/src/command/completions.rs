@@ -7,8 +7,9 @@ use crate::output::Output;
 use clap_complete::Shell;
 use clap_complete::env::Shells;
 
-/// The part of the script that bash needs in addition. bash puts candidates on the command line unchanged, so
-/// that the program must escape them unless a quote is open. Only the word as typed shows whether one is.
+/// The part of the script that bash needs in addition. bash puts candidates on the command line
+/// unchanged, so that the program must escape them unless a quote is open. Only the word as typed
+/// shows whether a quote is open.
 const BASH: &[u8] = b"_perfhive() {
     local -x PERFHIVE_WORD=\"${COMP_WORDS[COMP_CWORD]}\"
     _clap_complete_perfhive \"$@\"

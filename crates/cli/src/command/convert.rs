@@ -101,6 +101,7 @@ impl Progress {
         Self(!global.quiet && std::io::stderr().is_terminal())
     }
 
+    /// Shows `what` and the number of samples, if it is a multiple of 100.
     pub(super) fn show(&self, what: &str, samples: u64) {
         if self.0 && samples.is_multiple_of(100) {
             let _ = write!(std::io::stderr(), "\r\x1b[K{what} {samples} samples");
@@ -167,7 +168,7 @@ pub(super) struct Selected<'a> {
     pub(super) output: &'a Path,
     /// The zone of the log's times.
     pub(super) zone: TextZone,
-    /// Whether a text log is continued.
+    /// Whether a text log is continued instead of replaced.
     pub(super) appends: bool,
 }
 
@@ -193,7 +194,8 @@ pub(super) fn columns(global: &Global, paths: &[String]) -> Result<(Columns, u64
     }
 }
 
-/// Reads recordings one after the other, and calls `with` for each reading. Returns the number of samples.
+/// Reads recordings one after the other, and calls `with` for each reading. Returns the number of
+/// samples of all recordings.
 fn for_each_reading(
     recordings: &[(&Global, &[String])],
     mut with: impl FnMut(&Query, &Reading),
@@ -225,7 +227,7 @@ fn no_counters(global: &Global) -> Failure {
     Failure::Missing(of_source(&global.source, "has no sample with counters to write"))
 }
 
-/// Writes a log of perfmon. Returns its samples and bytes.
+/// Writes a log of perfmon. Returns the numbers of its samples and bytes.
 pub(super) fn to_log(
     global: &Global,
     selected: &Selected<'_>,
@@ -326,8 +328,8 @@ fn to_text(
     Ok((written, bytes))
 }
 
-/// Reads a recording and calls `with` for each sample with its time. Without paths it reads all
-/// counters. Faults are reported if `warns` is true.
+/// Reads a recording and calls `with` for each sample that has a time. Without paths it reads all
+/// counters. If `warns` is true, faults are reported, and paths that no sample has.
 fn for_each_sample(
     global: &Global,
     paths: &[String],
@@ -371,7 +373,7 @@ fn for_each_sample(
     Ok(())
 }
 
-/// Adds all counters of a machine, or of the recording's own.
+/// Adds all counters of a machine; `None` is the recording's own machine.
 fn add_all(query: &mut Query, machine: Option<&str>) -> Result<(), QueryError> {
     let any = |instance| CounterPath {
         machine: machine.map(NamePattern::literal),
@@ -393,7 +395,7 @@ fn tell(global: &Global, args: &Args, samples: u64, bytes: u64) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Says what was written to a file.
+/// Appends how many samples and bytes were written to a file.
 pub(super) fn push_written(text: &mut String, output: &Output, file: &Path, sizes: (u64, u64)) {
     let (samples, bytes) = sizes;
     let file = file.display().to_string();

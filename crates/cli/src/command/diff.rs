@@ -80,13 +80,14 @@ fn heading(text: &mut String, output: &Output, heading: &str) {
     text.push('\n');
 }
 
+/// Appends the line that says how many more rows there are; nothing for 0.
 fn more(text: &mut String, count: usize, what: &str) {
     if count > 0 {
         text.push_str(&format!("{} more {what}; --top shows them\n", grouped(count as u64)));
     }
 }
 
-/// A difference with its sign in front; `show` writes the amount.
+/// A difference with its sign in front (`+` for 0); `show` writes the amount.
 fn signed(value: f64, show: impl Fn(f64) -> String) -> String {
     let sign = if value < 0.0 { "-" } else { "+" };
     format!("{sign}{}", show(value.abs()))
@@ -197,6 +198,7 @@ fn processes(
     more(text, changes.len().saturating_sub(args.top), "names");
 }
 
+/// What a report is about, for JSON: its source, machine, time and number of samples.
 fn side((source, report): &(String, Report)) -> Value {
     let times = report.timeline.times();
     json!({

@@ -75,7 +75,8 @@ pub(super) fn run(global: &Global, args: &Dump) -> Outcome {
     Err(Failure::Source(format!("{first}{more}")))
 }
 
-/// The path itself if it is a file, or the data blocks in the folder, ordered by name.
+/// The path itself if it is no folder, or the data blocks in the folder, ordered by name; a failure
+/// if the folder has none.
 fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     if !path.is_dir() {
         return Ok(vec![path.to_path_buf()]);
@@ -92,6 +93,7 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(files)
 }
 
+/// Whether a file begins with the signature of a data block.
 fn is_block(file: &Path) -> bool {
     const SIGNATURE: [u8; 8] = *b"P\0E\0R\0F\0";
     let mut start = [0; SIGNATURE.len()];

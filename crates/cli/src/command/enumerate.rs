@@ -58,7 +58,8 @@ pub(super) fn run(global: &Global, args: &Enumerate) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// The objects that the arguments of the command line name.
+/// The objects that the arguments of the command line name, or those that the single word `global`
+/// or `costly` stands for.
 pub(super) fn query(
     global: &Global,
     session: &mut Session,
@@ -89,9 +90,9 @@ pub(super) fn query(
     }
 }
 
-/// The objects whose names are the arguments; the error has the words that are no names. A shell may
-/// have split a name at its blanks: if an argument is not a name, the longest run of words that is
-/// a name is taken, again and again.
+/// The objects that the arguments name; the error has the arguments or words that name none. A
+/// shell may have split a name at its blanks: if an argument is not a name, the longest run of
+/// words that is a name is taken, again and again.
 fn find_objects(
     arguments: &[String],
     find: &mut impl FnMut(&str) -> Vec<TitleIndex>,
@@ -222,6 +223,7 @@ impl<'a> Raw<'a> {
         }
     }
 
+    /// The status of the value in rows for programs: `no-data` for an absent value, otherwise `ok`.
     const fn status(&self) -> &'static str {
         match self {
             Self::Absent => "no-data",
@@ -229,6 +231,7 @@ impl<'a> Raw<'a> {
         }
     }
 
+    /// The bytes in hexadecimal behind `0x`, in their order in memory.
     fn bytes_as_text(data: &[u8]) -> String {
         let mut text = String::from("0x");
         for byte in data {
@@ -238,7 +241,8 @@ impl<'a> Raw<'a> {
     }
 }
 
-/// The counter blocks of an object, each behind the label of its instance; `None` without instances.
+/// The counter blocks of an object, each with the label of its instance; one block with the label
+/// `None` for an object without instances.
 fn blocks<'a>(
     object: SnapshotObject<'a>,
 ) -> Box<dyn Iterator<Item = (Option<InstanceLabel>, Option<CounterBlock<'a>>)> + 'a> {

@@ -175,6 +175,7 @@ fn audience(level: u32) -> &'static str {
     }
 }
 
+/// How many samples a value of this counter type takes, in words.
 fn kind(counter_type: CounterType) -> &'static str {
     match (counter_type.samples(), perfhive::format::Formula::of(counter_type)) {
         (1, _) => "one",

@@ -101,8 +101,8 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
 }
 
 /// Takes the further samples that curves of this length need; of a recording, all further samples.
-/// Calls `seen` after each. Returns the message of an error that ended a live source's samples
-/// early.
+/// Calls `seen` for the present sample and after each further one. Returns the message of an error
+/// that ended a live source's samples early; `None` if there was none.
 fn curves(
     query: &mut Query,
     interval: Duration,
@@ -159,7 +159,9 @@ fn absent_rows(query: &Query, paths: &[Added]) -> impl Iterator<Item = Row> {
     absent.map(move |one| Row::absent(query, &one.path, &one.why))
 }
 
-/// The rows of the last collection, in the order of the paths, or else in the order of `--sort`.
+/// The rows of the last collection, in the order of the paths unless they are sorted: by `--sort`,
+/// or by value in a table on a terminal. That table has no more sorted rows than the window has
+/// room for.
 fn rows_of(
     query: &Query,
     paths: &[Added],

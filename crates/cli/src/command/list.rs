@@ -63,7 +63,8 @@ pub(super) fn run(global: &Global, args: &List) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// The failure for an object that is unknown or damaged.
+/// The failure for an object that is unknown or damaged, or for a text that names more than an
+/// object.
 pub(super) fn no_such_object(
     global: &Global,
     session: &mut Session,
@@ -79,6 +80,7 @@ pub(super) fn no_such_object(
     })
 }
 
+/// Sorts objects by name, without regard to case; objects without a name come last, by index.
 fn sort_by_name(objects: &mut [CatalogueObject], names: &Names) {
     objects.sort_by_cached_key(|object| {
         // Objects without a name come last, ordered by index.

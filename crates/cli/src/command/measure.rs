@@ -91,7 +91,8 @@ pub(super) fn run(global: &Global, args: &Measure) -> Outcome {
     }
 }
 
-/// The options with the clocks that are read before and after each sample, the innermost last.
+/// The options with the clocks that are read before and after each sample, the innermost last; each
+/// is added to `cost`.
 fn clocks(cost: &mut Cost) -> MeasurementOptions {
     fn with<T: TimeSource + 'static>(
         options: MeasurementOptions,
@@ -113,7 +114,7 @@ fn clocks(cost: &mut Cost) -> MeasurementOptions {
     with(options, cost, perfhive::measure::MonotonicTime::default())
 }
 
-/// The number of samples during which buffers may grow: after the baseline, one for each of the two halves.
+/// The number of samples after the baseline in which the growth of a buffer is not reported.
 const WARM: u64 = 2;
 
 impl Measuring {
@@ -249,6 +250,8 @@ impl Measuring {
         self.output.write(&text)
     }
 
+    /// The exit code: [`Exit::NoValue`] if a sensor had no value in any sample, which is reported
+    /// for each.
     fn exit(&self) -> Exit {
         let silent = self.asked.iter().zip(&self.answered).filter(|(_, answered)| !**answered);
         let mut exit = Exit::Done;

@@ -160,7 +160,8 @@ fn read(
     }
 }
 
-/// The width and height of a picture from a text such as `1000x400`.
+/// The width and height of a picture in pixels, from a text such as `1000x400`; 200x120 is the
+/// smallest and 8000x8000 the largest.
 pub(crate) fn size(text: &str) -> Result<(u16, u16), String> {
     let (width, height) = text.split_once(['x', 'X']).unwrap_or((text, ""));
     match (width.trim().parse(), height.trim().parse()) {

@@ -18,7 +18,7 @@ use std::time::Duration;
 /// default timeout of a provider's functions.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The largest number of indexes, from a provider's first name on, that are asked for.
+/// How far behind a provider's first name its objects are looked for, in indexes.
 const MOST_NAMES: u32 = 4096;
 
 pub(super) fn run(global: &Global, args: &Providers) -> Outcome {

@@ -147,10 +147,13 @@ impl Filter {
         Self { names, pids: args.pid.clone(), no_idle: args.no_idle || args.top.is_some() }
     }
 
+    /// Whether neither names nor IDs are chosen, so that all processes are listed.
     fn is_all(&self) -> bool {
         self.names.is_empty() && self.pids.is_empty()
     }
 
+    /// Whether the process is listed: if names or IDs are chosen, it has one of them; and it is not
+    /// Idle where Idle is left out.
     fn takes(&self, name: &str, pid: Option<u64>) -> bool {
         let is_chosen = self.is_all()
             || self.names.iter().any(|pattern| pattern.matches(name))
@@ -159,6 +162,7 @@ impl Filter {
     }
 }
 
+/// Whether a process is Idle: it has this name, and the ID 0 or none.
 fn is_idle(name: &str, pid: Option<u64>) -> bool {
     pid.unwrap_or(0) == 0 && name == "Idle"
 }
@@ -284,7 +288,8 @@ impl<'a> List<'a> {
         self.processes.sort_by_key(|process| is_idle(&process.name, process.pid));
     }
 
-    /// The value of a column; `None` for the name, and for a missing value.
+    /// The value of a process in a column; `None` for a column without a counter, and for a missing
+    /// value.
     fn value(&self, process: &Process<'_>, column: usize) -> Option<CookedValue> {
         let (_, plan, older_plan) = self.columns.get(column)?;
         let plan = plan.as_ref()?;
@@ -297,7 +302,8 @@ impl<'a> List<'a> {
         cook_with(plan.counter_type, options, previous.as_ref(), &current).ok()
     }
 
-    /// Sorts the processes by the column that is marked as sorted.
+    /// Sorts the processes by the column that is marked as sorted. Processes without a value come
+    /// last in both directions.
     fn sort(&mut self, descending: bool) {
         let Some(column) = self.columns.iter().position(|(column, ..)| column.sorted) else {
             return;

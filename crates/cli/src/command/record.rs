@@ -112,6 +112,7 @@ struct Titles {
 }
 
 impl Titles {
+    /// The titles in the languages that can be read.
     fn of(&mut self, session: &mut Session) -> Result<&[Arc<TitleDatabase>], Failure> {
         let catalogue = session.source.catalogue(&Ask::nothing())?;
         if self.generation != Some(catalogue.generation) {
@@ -135,6 +136,7 @@ impl Progress {
         Self { is_shown: !global.quiet && std::io::stderr().is_terminal(), begun: Instant::now() }
     }
 
+    /// Shows the samples, the bytes, and the mean bytes per second so far.
     fn show(&self, writer: &RecordingWriter) {
         if !self.is_shown {
             return;

@@ -87,6 +87,7 @@ pub(super) fn run(global: &Global, args: &Register) -> Outcome {
     Ok(Exit::Done)
 }
 
+/// Removes the registration of a provider.
 pub(super) fn back(global: &Global, args: &Unregister) -> Outcome {
     let scope = scope(args.place).unwrap_or_else(usual_scope);
     let mut registrar = registrar(scope)?;
@@ -135,6 +136,7 @@ fn elsewhere(name: &str, scope: Scope) -> Option<String> {
     is_there.then(|| format!("it is in {}: give {option}", registrar.place()))
 }
 
+/// The scope that the command line names; `None` if it names none.
 fn scope(place: RegistrationPlace) -> Option<Scope> {
     match (place.system, place.user) {
         (true, _) => Some(Scope::System),

@@ -102,6 +102,7 @@ fn write(
     Ok(to_binary(&[(&before, &[]), (global, paths)], &selected)?.0)
 }
 
+/// The times and the number of the samples; all are 0 for a source that is no recording.
 fn span(session: &mut Session) -> Result<Span, Failure> {
     let none = Span::new(FileTime(0), FileTime(0), 0);
     Ok(match session.source.recording() {
@@ -110,7 +111,7 @@ fn span(session: &mut Session) -> Result<Span, Failure> {
     })
 }
 
-/// Reads all samples for what is wrong with them.
+/// Reads all samples, and reports their faults.
 fn warn_of_faults(session: &mut Session) -> Result<(), Failure> {
     let mut sample = Snapshot::new();
     loop {
@@ -134,6 +135,7 @@ fn kind(file: &Path) -> &'static str {
     }
 }
 
+/// Appends the times of the first and last sample, and their number, as relog prints them.
 fn push_span(text: &mut String, span: Span, zone: &TextZone) {
     let date = |time: FileTime| {
         let time = zone.local(time).to_system_time();

@@ -136,13 +136,14 @@ fn without_source<'a>(pattern: &'a str, own: &str) -> &'a str {
     }
 }
 
+/// The pattern up to its first `#`, behind which the instance stands.
 fn before_instance(pattern: &str) -> &str {
     pattern.split('#').next().unwrap_or_default()
 }
 
 /// The names of groups with which a pattern may begin (behind the source's name, if it is there),
-/// the shortest first, since a slash may be part of a name. `None` if the pattern has no slash,
-/// or may match several groups.
+/// the shortest first, since a slash may be part of a name. `None` if the pattern has no slash or
+/// more than eight, or may match several groups.
 fn groups_of(pattern: &str, own: &str) -> Option<Vec<String>> {
     const MOST: usize = 8;
     let whole = without_source(pattern, own);
@@ -158,6 +159,7 @@ fn groups_of(pattern: &str, own: &str) -> Option<Vec<String>> {
     Some(groups.into_iter().map(decoded).collect())
 }
 
+/// Whether two names are equal without regard to case.
 fn is_same(a: &str, b: &str) -> bool {
     a.to_lowercase() == b.to_lowercase()
 }
@@ -201,7 +203,9 @@ fn is_meant(pattern: &NamePattern, name: &SensorName) -> bool {
         || pattern.matches(&format!("{source}/{group}/{sensor}"))
 }
 
-/// The found sensors, each listed once for each of its instances that match `wanted`.
+/// The found sensors, each listed once for each of its instances that match `wanted`, or for all
+/// its instances if `wanted` is `None`. A sensor without instances is listed only if `wanted` is
+/// `None`.
 fn with_instances<'a>(
     opened: &mut Opened,
     found: &[&'a Sensor],
@@ -322,7 +326,7 @@ fn no_such_sensor(global: &Global, sensors: &[Sensor], source: &str, pattern: &s
     Failure::Usage(format!("no sensor {pattern:?}{way_out}"))
 }
 
-/// The names that may have been meant by a pattern that matches nothing.
+/// The names that may have been meant by a pattern that matches nothing, at most three.
 fn suggestions(sensors: &[Sensor], source: &str, pattern: &str) -> Vec<String> {
     const MOST: usize = 3;
     let mut groups: Vec<&str> = sensors.iter().map(|sensor| sensor.name.group()).collect();

@@ -80,6 +80,7 @@ pub(super) fn form_of(form: ToolForm) -> Result<LogForm, Failure> {
     }
 }
 
+/// Fails if the file exists, unless `yes` says that it is to be replaced.
 pub(super) fn refuse_existing(path: &Path, yes: bool) -> Result<(), Failure> {
     match path.exists() && !yes {
         true => Err(Failure::Usage(format!("{} exists; -y replaces it", path.display()))),
@@ -87,7 +88,8 @@ pub(super) fn refuse_existing(path: &Path, yes: bool) -> Result<(), Failure> {
     }
 }
 
-/// The counter paths of a file, one a line.
+/// The counter paths of a file, one a line, with or without quotes. Blank lines and lines that
+/// begin with `;` are left out.
 pub(super) fn counters_of(file: &Path) -> Result<Vec<String>, Failure> {
     let text = std::fs::read(file)
         .map_err(|error| Failure::Source(format!("{}: {error}", file.display())))?;
@@ -294,6 +296,8 @@ fn list(global: &Global, args: &Args, object: &str, expands: bool) -> Outcome {
     Ok(Exit::Done)
 }
 
+/// The path of each counter of an object: for all its instances, or with `expands` a path for each
+/// present instance.
 fn paths_of(query: &mut Query, object: &str, expands: bool) -> Result<Vec<String>, Failure> {
     let items = query.items(None, object)?;
     let instance = items.has_instances.then(perfhive::InstancePattern::any);

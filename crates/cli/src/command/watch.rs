@@ -50,7 +50,7 @@ struct Watching {
     /// The choice of the readings that are shown, and their order.
     arrangement: Arrangement,
     choice: Choice,
-    /// The paths for which a missing instance was already reported.
+    /// The notes on missing instances, and on a filter without a match, that were already reported.
     mentioned: HashSet<String>,
     interval: Duration,
     /// The time between samples, for the dates that are shown; `None` for a recording that is read without a
@@ -235,7 +235,7 @@ impl Watching {
         output.write(&text)
     }
 
-    /// Waits until the next sample is due; fails if a signal ends the program.
+    /// Waits until the next sample is due. A signal to end ends the program here.
     fn wait(&mut self, next: Instant) -> Result<(), Failure> {
         let Face::Redrawn(screen, signals) = &mut self.face else {
             std::thread::sleep(next.saturating_duration_since(Instant::now()));

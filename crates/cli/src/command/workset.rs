@@ -19,7 +19,7 @@ use std::fmt::Write as _;
 /// The quantity of a working set.
 const BYTES: Quantity<'static> = Quantity { counter_type: None, unit: "B", is_identifier: false };
 
-/// A process with the name.
+/// A process with the name that the command line asks for.
 struct Found {
     label: InstanceLabel,
     pid: Option<u64>,
@@ -125,6 +125,7 @@ fn push_lines(out: &mut String, found: &[Found], hex: bool, detail: Detail) {
     }
 }
 
+/// The failure for a name that no process has, with the nearest names of processes.
 fn not_found(object: SnapshotObject<'_>, name: &str) -> Failure {
     let names: Vec<String> = object.view().instances().map(|i| i.name().to_text()).collect();
     let names = names.iter().map(String::as_str).filter(|name| *name != "_Total");

@@ -7,6 +7,7 @@ use crate::text::escape::Escaped;
 use std::sync::Arc;
 
 impl Model {
+    /// Whether the focused pane has a counter with this path.
     pub(super) fn has_path(&self, path: &str) -> bool {
         let pane = self.view.panes.get(self.focus);
         pane.is_some_and(|pane| pane.counters.iter().any(|counter| counter.path == path))
@@ -30,7 +31,8 @@ impl Model {
         }
     }
 
-    /// Takes the tree of a source. Of several sources, the objects of all come first.
+    /// Takes the tree of a source. With several sources the shown tree is made of all their trees,
+    /// as [`Tree::of_several`] does.
     pub(super) fn take_tree(&mut self, source: usize, tree: Arc<Tree>) {
         if let Some(seen) = self.sources.get_mut(source) {
             seen.tree = Some(Arc::clone(&tree));
@@ -69,8 +71,8 @@ impl Model {
         effects.push(Effect::Paths(self.paths()));
     }
 
-    /// Whether the user is told that a source lacks a path: not if the path is of a built-in view, or of views that were
-    /// left alone.
+    /// Whether the user is told that a source lacks a path: not if the path belongs to a built-in
+    /// view that is shown, or only to views that were left.
     fn is_told(&self, path: &str) -> bool {
         match self.view.has(path) {
             true => !self.view.is_built_in,
@@ -78,6 +80,8 @@ impl Model {
         }
     }
 
+    /// Takes a path that no source has out of the view if the view is a built-in one; otherwise
+    /// notes the reason.
     fn problem(&mut self, path: String, why: String) {
         if self.view.is_built_in && self.view.has(&path) {
             for pane in &mut self.view.panes {

@@ -54,6 +54,8 @@ impl Model {
         }
     }
 
+    /// Carries out a command that takes an argument; the error is a message for people, also for an
+    /// unknown command.
     fn with_argument(
         &mut self,
         name: &str,
@@ -169,7 +171,7 @@ impl Model {
         Ok(())
     }
 
-    /// The lines to which Tab can complete a typed line.
+    /// The lines to which Tab can complete a typed line, at most 20.
     pub(super) fn completions(&self, text: &str) -> Vec<String> {
         let starts = |all: &mut dyn Iterator<Item = String>, text: &str| -> Vec<String> {
             all.filter(|one| begins(one, text)).take(20).collect()
@@ -188,7 +190,7 @@ impl Model {
         starts(&mut values.into_iter().map(|value| format!("{name} {value}")), text)
     }
 
-    /// The names of the built-in views, and of those that were left.
+    /// The names of the built-in views, and of the other views that were left.
     fn view_names(&self) -> Vec<String> {
         let mut names: Vec<String> = BUILT_IN.iter().map(ToString::to_string).collect();
         let left = self.left.iter().map(|one| Escaped(&one.view.name).to_string());
@@ -196,7 +198,8 @@ impl Model {
         names
     }
 
-    /// The short names and paths that begin with a text.
+    /// All short names; and of each object that fits the text the beginning of its paths, or its
+    /// whole paths if the text has that beginning already.
     fn paths_like(&self, text: &str) -> Vec<String> {
         let mut paths: Vec<String> =
             SHORT_NAMES.iter().map(|(name, _)| (*name).to_string()).collect();
@@ -245,7 +248,8 @@ fn typed_file(text: &str) -> String {
     file.map_or_else(|| text.to_string(), |file| file.display().to_string())
 }
 
-/// A time in seconds, from a number of seconds or a number followed by ms, s, m, h or d.
+/// A time in seconds, from a number of seconds or a number followed by ms, s, m, h or d; an error
+/// unless it is above 0 and below 10^10 seconds.
 pub(super) fn seconds_of(text: &str) -> Result<f64, String> {
     let expected = || "expected a time, such as 30, 500ms, 90s, 10m, 8h or 2d".to_string();
     let units = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0), ("d", 86_400.0)];

@@ -41,6 +41,8 @@ pub(super) struct Screen<'a> {
 }
 
 impl Screen<'_> {
+    /// Draws the head, the panes, the foot, and the text or list that is open; on a screen without
+    /// room for a pane only `too small`.
     fn whole(&mut self, model: &Model, area: Rect) {
         if area.width < LEAST_WIDTH || area.height < LEAST_HEIGHT + 2 {
             self.text(area, 0, "too small", Style::new());

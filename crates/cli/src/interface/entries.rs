@@ -123,8 +123,8 @@ impl Model {
         (entries, rest)
     }
 
-    /// Gives the further lines of each path a look: the one that they had before, else one that the fewest have, the
-    /// oldest line first. So a new line changes no other one.
+    /// Gives the further lines of each path a look: the one that they had before if it is free,
+    /// else one that the fewest have, the oldest line first. So a new line changes no other one.
     fn give_looks(&self, place: usize, entries: &mut [Entry<'_>], further: &[usize]) {
         let (Some(pane), Some(state)) = (self.view.panes.get(place), self.states.get(place)) else {
             return;
@@ -152,6 +152,8 @@ impl Model {
         }
     }
 
+    /// Sorts the entries of each counter by their value at the shown time, the largest first and
+    /// those without a value last; the counters keep their order.
     fn largest_first(&self, entries: &mut Vec<Entry<'_>>) {
         let value = |entry: &Entry<'_>| self.value(entry).and_then(Result::ok);
         let mut all: Vec<_> = entries
@@ -164,7 +166,8 @@ impl Model {
         entries.extend(all.into_iter().map(|(_, entry)| entry));
     }
 
-    /// The place of the selected entry of a pane: the same line wherever it is in the order.
+    /// The place of the selected entry of a pane: the same line wherever it is in the order, or the
+    /// same place if the line is gone.
     pub(crate) fn selected(&self, place: usize, entries: &[Entry<'_>]) -> usize {
         let Some(state) = self.states.get(place) else { return 0 };
         let is_picked = |entry: &Entry<'_>| state.line.is_some() && entry.key == state.line;

@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 pub(crate) enum Existing {
     /// Nothing is written.
     Refused,
-    /// The new file gets a number behind its name.
+    /// The new file gets a number behind its name, before the extension.
     Numbered,
     /// A file with the settings of a view is replaced. If any other file has
     /// the name, nothing is written.
     Settings,
 }
 
-/// The most files with names that differ in their number only.
+/// The first number that is not tried behind the name of a file; numbers begin at 2.
 const MOST_NUMBERED: u32 = 1000;
 
 /// Writes a file; returns a message about the result.
@@ -36,6 +36,7 @@ pub(super) fn written(file: &str, text: &str, existing: Existing) -> String {
     }
 }
 
+/// Creates a file with a text; an error if the file exists.
 fn create(path: &Path, text: &str) -> io::Result<()> {
     let mut out = File::create_new(path)?;
     let result = out.write_all(text.as_bytes());
@@ -47,6 +48,8 @@ fn create(path: &Path, text: &str) -> io::Result<()> {
     result
 }
 
+/// Creates a file with a text, under the name or, if it is taken, with the first free number;
+/// returns the name.
 fn create_numbered(file: &str, text: &str) -> io::Result<String> {
     let mut name = file.to_string();
     for number in 2..=MOST_NUMBERED {
@@ -63,6 +66,8 @@ fn create_numbered(file: &str, text: &str) -> io::Result<String> {
     Err(ErrorKind::AlreadyExists.into())
 }
 
+/// Creates a settings file, or replaces the file if it has a view; an error if it has anything
+/// else.
 fn save(file: &str, text: &str) -> io::Result<()> {
     let path = match fs::canonicalize(file) {
         Ok(path) => path,

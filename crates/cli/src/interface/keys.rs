@@ -70,7 +70,8 @@ pub(crate) struct Binding {
     pub(crate) key: KeyCode,
     pub(crate) is_control: bool,
     pub(crate) action: Action,
-    /// The action's name as a typed command; empty for a further key of an action.
+    /// The action's name as a typed command; empty for a further key of an action, and for an
+    /// action that is no such command.
     pub(crate) name: &'static str,
     /// The name of the key, for people.
     pub(crate) label: &'static str,

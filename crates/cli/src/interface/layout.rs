@@ -23,6 +23,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    /// All kinds with their names, in the order of [`next`](Self::next).
     pub(crate) const ALL: [(Self, &'static str); 5] = [
         (Self::Chart, "chart"),
         (Self::Histogram, "histogram"),
@@ -61,7 +62,8 @@ pub(crate) struct Counter {
 }
 
 impl Counter {
-    /// A counter with the look of this number, by default that of its place in the pane.
+    /// A counter with this path and the look of this number, for which callers take its place in
+    /// the pane.
     pub(crate) fn new(path: &str, number: usize) -> Self {
         let (colour, marker) = look(number % LOOKS);
         Self {
@@ -82,7 +84,8 @@ pub(crate) struct Pane {
     pub(crate) title: String,
     pub(crate) kind: Kind,
     pub(crate) counters: Vec<Counter>,
-    /// The place of the column by which a table is ordered; `None` for the source's order.
+    /// The place of the column by which a table is ordered; `None` for the source's order, or if it
+    /// is reversed for that of the names.
     pub(crate) sort: Option<usize>,
     /// Whether the order is reversed, to the smallest value or the last name first.
     pub(crate) is_reversed: bool,
@@ -115,7 +118,8 @@ pub(crate) struct View {
     /// Whether charts stand still and are overwritten from the left, with a bar at the newest sample.
     pub(crate) wraps: bool,
     pub(crate) panes: Vec<Pane>,
-    /// Whether this is an unchanged built-in view, whose counters are left out silently if the source lacks them.
+    /// Whether this is an unchanged built-in view, or that of an experiment: counters that the
+    /// source lacks are left out of it silently.
     pub(crate) is_built_in: bool,
 }
 
@@ -156,8 +160,8 @@ impl View {
         self.is_built_in = false;
     }
 
-    /// The view of an experiment's records: a timeline of the events, and below it a chart of each sensor,
-    /// given by title and path.
+    /// The view of an experiment's records: a timeline of the events, and below it a chart of each
+    /// sensor, given by title and path, up to [`MOST_PANES`] panes.
     pub(crate) fn of_experiment(sensors: impl Iterator<Item = (String, String)>) -> Self {
         let events = [r"\Experiment Events(*)\Events", r"\Experiment Events(*)\Open Sections"];
         let mut panes = vec![pane("Events", Kind::Timeline, &events)];

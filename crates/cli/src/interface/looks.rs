@@ -9,21 +9,25 @@ pub(super) struct Looks {
 }
 
 impl Looks {
+    /// The numbers after each of these looks was taken once.
     pub(super) fn of(taken: impl Iterator<Item = (u8, char)>) -> Self {
         let mut this = Self { looks: [0; LOOKS], colours: [0; COLOURS.len()] };
         taken.for_each(|one| this.take(one));
         this
     }
 
+    /// The number by which [`look`] returns this look; `None` if there is none.
     fn number_of(wanted: (u8, char)) -> Option<usize> {
         (0..LOOKS).find(|number| look(*number) == wanted)
     }
 
-    /// Whether no line has a look yet.
+    /// Whether no line has this look yet.
     pub(super) fn is_free(&self, look: (u8, char)) -> bool {
         Self::number_of(look).and_then(|number| self.looks.get(number)) == Some(&0)
     }
 
+    /// Counts one more line with this look. Of a look that is none of [`LOOKS`] only the colour
+    /// counts.
     pub(super) fn take(&mut self, taken: (u8, char)) {
         let number = Self::number_of(taken);
         if let Some(count) = number.and_then(|number| self.looks.get_mut(number)) {
@@ -46,7 +50,7 @@ impl Looks {
         (0..LOOKS).min_by_key(key).unwrap_or(0)
     }
 
-    /// Like [`next`](Self::next); the look counts as taken from now on.
+    /// The look with the number that [`next`](Self::next) returns; it counts as taken from now on.
     pub(super) fn take_next(&mut self, from: u8) -> (u8, char) {
         let taken = look(self.next(from));
         self.take(taken);

@@ -44,7 +44,8 @@ pub(crate) enum Event {
     Looked(Sample),
     /// Samples of the part of a recording that [`Effect::Near`] asked for.
     Near(Window, Vec<Sample>),
-    /// That part was read. The number says that every so-many-th sample of it was read.
+    /// The part of a recording that [`Effect::Near`] asked for was read. The number says that every
+    /// so-many-th sample of the part was read.
     NearLoaded(Window, u64),
     /// A path cannot be read, for this reason.
     Problem {
@@ -137,7 +138,7 @@ pub(crate) enum Target {
     Edge(super::panes::Edge),
     /// The plot area of a pane.
     Plot(usize),
-    /// A line in the legend of a pane.
+    /// A line in the legend of a pane: the places of the pane and of the line.
     Entry(usize, usize),
     /// The title of a table's column; `None` is the column of instances.
     Column(usize, Option<usize>),
@@ -227,7 +228,8 @@ pub(crate) struct Model {
     pub(crate) questions: VecDeque<Question>,
     /// The reasons why paths have no values, by path.
     pub(crate) problems: HashMap<String, String>,
-    /// The sources that have no values of a path, by path, with the reason where the path is about them.
+    /// The sources that have no values of a path, by path and number, each with the reason; `None`
+    /// where the path names another machine.
     pub(crate) refused: HashMap<String, BTreeMap<usize, Option<String>>>,
     /// The objects and counters of all sources.
     pub(crate) tree: Option<Arc<Tree>>,
@@ -315,8 +317,9 @@ impl Model {
         super::rows::rows(self, place)
     }
 
-    /// A time in the user's zone: the time of day, with the date if the window is longer
-    /// than a day, with milliseconds if it is shorter than ten seconds, with microseconds below a tenth of one.
+    /// A time in the user's zone: date, hours and minutes if the window is longer than a day,
+    /// otherwise the time of day, with milliseconds below ten seconds and microseconds below a
+    /// tenth of a second.
     pub(crate) fn clock(&self, time: FileTime, window: Window) -> String {
         let format = match window.seconds() {
             s if s > 86_400.0 => "%F %H:%M",
@@ -336,6 +339,7 @@ impl Model {
         self.formatted(time, if is_today { "%T" } else { "%F %T" })
     }
 
+    /// A time in the user's zone, by a format of strftime; empty if the time is no valid date.
     pub(crate) fn formatted(&self, time: FileTime, format: &str) -> String {
         match jiff::Timestamp::from_nanosecond(time.to_unix_nanos()) {
             Ok(time) => time.to_zoned(self.zone.clone()).strftime(format).to_string(),
@@ -364,7 +368,8 @@ pub(crate) struct Row<'a> {
 }
 
 impl Row<'_> {
-    /// The key by which the row is found again in another sample; `None` if it has none.
+    /// The key by which the row is found again in another sample; `None` for a row without an
+    /// identity.
     pub(crate) fn key(&self) -> Option<RowKey> {
         Some((self.source, self.identity?.clone(), self.counter.map(str::to_string)))
     }

@@ -28,6 +28,8 @@ pub(crate) struct Near {
 }
 
 impl Near {
+    /// Adds samples of the part `window`, for the paths that `views` draw; those of any other part
+    /// are ignored.
     pub(crate) fn note(&mut self, window: Window, samples: Vec<Sample>, views: &[&View]) {
         // A read that was given up may still have sent samples.
         if window == self.window {
@@ -37,6 +39,8 @@ impl Near {
         }
     }
 
+    /// Notes that the part `window` was read in full, and finds the lines that continue those of
+    /// `whole`; does nothing for any other part.
     pub(crate) fn complete(&mut self, window: Window, every: u64, whole: &Past) {
         if window != self.window {
             return;
@@ -49,12 +53,14 @@ impl Near {
         self.lines = all.filter_map(|line| Some((line.number, *places.get(&key(line))?))).collect();
     }
 
-    /// Whether the part is close enough for a window: it has each sample, or is not much longer.
+    /// Whether the part covers a window and is close enough for it: it has each sample, or is less
+    /// than three times as long.
     fn suits(&self, window: Window) -> bool {
         let is_close = self.every == Some(1) || self.window.width() / 3 < window.width();
         self.covers(window) && is_close
     }
 
+    /// Whether a window lies within this part.
     fn covers(&self, window: Window) -> bool {
         self.window.from <= window.from && window.to <= self.window.to
     }
@@ -76,7 +82,8 @@ impl Near {
 }
 
 impl super::seen::Seen {
-    /// The part that is read closely, if it covers a window.
+    /// The part that was read closely, if it covers a window; `None` also while the part is being
+    /// read.
     fn near_in(&self, window: Option<Window>) -> Option<&Near> {
         let near = self.near.as_ref().filter(|near| near.every.is_some())?;
         window.filter(|window| near.covers(*window)).map(|_| near)

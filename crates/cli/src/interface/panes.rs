@@ -53,7 +53,8 @@ fn rows(view: &View, width: u16) -> Vec<Vec<usize>> {
     chunks.map(<[usize]>::to_vec).collect()
 }
 
-/// The beginnings and sizes of parts of so many cells: each has the least size, and its share of the rest.
+/// The beginnings and sizes of parts of so many cells: each has the least size, and its share of
+/// the rest (an equal one if all shares are 0).
 fn parts(cells: u16, least: u16, shares: &[u16]) -> Vec<(u16, u16)> {
     let count = shares.len() as u64;
     let rest = u64::from(cells).saturating_sub(u64::from(least) * count);
@@ -72,8 +73,9 @@ fn parts(cells: u16, least: u16, shares: &[u16]) -> Vec<(u16, u16)> {
     parts
 }
 
-/// The panes of a view with their places in an area, from above and from the left. If not all rows have room, those
-/// around the focus have.
+/// The panes of a view with their places in an area, from above and from the left; only the focused
+/// pane if it is shown on the full screen. If not all rows have room, the shown ones include that
+/// of the focused pane.
 pub(super) fn places(model: &Model, area: Rect) -> Vec<(usize, Rect)> {
     let view = &model.view;
     if model.is_full || view.panes.len() <= 1 {
@@ -104,7 +106,8 @@ impl Model {
         Rect::new(0, 1, self.size.0, self.size.1.saturating_sub(2))
     }
 
-    /// Gives each pane the row and the share of the screen that it has, counted in cells.
+    /// Gives each pane the row and the share of the screen that it has, counted in cells; the view
+    /// is no longer a built-in one.
     fn fix_places(&mut self) {
         let area = self.pane_area();
         for (number, row) in (1..).zip(rows(&self.view, area.width)) {
@@ -205,7 +208,8 @@ impl Model {
         self.fit_states();
     }
 
-    /// Gives the place of a pane that is gone to its neighbour in the row, or to the next row if it was alone.
+    /// Gives the place of a pane that is gone to its neighbour in the row, or, if it was alone, to
+    /// the row above (to the first row if there is none above).
     fn give_place(&mut self, gone: Share) {
         let shares = || self.view.panes.iter().filter_map(|pane| pane.share);
         if shares().any(|one| one.row == gone.row) {

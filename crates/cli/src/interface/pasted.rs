@@ -16,11 +16,12 @@ pub(super) struct Pasted {
     added: usize,
     /// The number of pasted paths that cannot be added.
     refused: usize,
-    /// The reason why the first of them cannot be added.
+    /// The reason why the first refused path cannot be added.
     why: String,
 }
 
 impl Pasted {
+    /// Counts paths that cannot be added; of all reasons the first is kept.
     fn refuse(&mut self, count: usize, why: &str) {
         if self.refused == 0 {
             self.why = why.to_string();
@@ -28,6 +29,7 @@ impl Pasted {
         self.refused += count;
     }
 
+    /// How many of the pasted paths are in the pane, and why the first of the others is not.
     fn message(&self) -> String {
         let mut text = format!("{} of {} pasted counters are in this pane", self.added, self.all);
         match self.refused {
@@ -40,6 +42,8 @@ impl Pasted {
 }
 
 impl Model {
+    /// Takes a pasted text: its first line goes into a text that is being typed; in
+    /// [`Mode::Normal`] each line is a path to add; in other modes the text is ignored.
     pub(super) fn paste(&mut self, text: &str, effects: &mut Vec<Effect>) {
         match &mut self.mode {
             Mode::Prompt(_) | Mode::Choose(_) => {

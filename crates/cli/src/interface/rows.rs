@@ -32,6 +32,7 @@ pub(super) fn rows(model: &Model, place: usize) -> Vec<Row<'_>> {
     rows
 }
 
+/// The rows of a pane before filtering and sorting, in the order of the sources and their readings.
 fn unordered<'a>(model: &'a Model, pane: &Pane) -> Vec<Row<'a>> {
     let mut rows: Vec<Row<'a>> = Vec::new();
     // A path to several counters would put all of them into one cell: each has a row of its own.
@@ -108,8 +109,8 @@ fn sort(pane: &Pane, rows: &mut [Row<'_>]) {
     });
 }
 
-/// The rows with children below their parents; siblings keep their order. A
-/// process whose parent is missing, or which is among its own ancestors, begins a tree of its own.
+/// The rows with children below their parents; siblings keep their order. A process begins a tree
+/// of its own if the rows lack its parent, or if it is among its own ancestors.
 fn below_parents(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
     let parent = |row: &Row<'_>| {
         let cell = row.cells.iter().flatten().find(|value| value.what.index.0 == PARENT)?;

@@ -55,6 +55,8 @@ pub(super) type Events = SyncSender<super::terminal::Message>;
 /// The error that the interface has ended.
 struct Ended;
 
+/// The state of the thread that reads a source: the query for the shown paths, and the place in a
+/// recording.
 pub(super) struct Reader {
     steered: Steered,
     query: Query,
@@ -179,6 +181,7 @@ impl Reader {
         self.events.send(message).map_err(|_| Ended)
     }
 
+    /// Follows orders and samples a live source until the interface ends.
     fn live(&mut self, orders: &Receiver<Order>) -> Result<(), Ended> {
         let mut next = Instant::now();
         let mut is_fresh = true;
@@ -215,6 +218,8 @@ impl Reader {
         }
     }
 
+    /// Takes a sample and sends it, after another try of the absent paths; nothing without any
+    /// path.
     fn sample(&mut self) -> Result<(), Ended> {
         let absent = std::mem::take(&mut self.absent);
         for path in absent {
@@ -241,6 +246,7 @@ impl Reader {
         self.send(Event::Failed(Some(why)))
     }
 
+    /// Sends the error that ended recording, new faults, and that the faults are over.
     fn tell_faults(&mut self) -> Result<(), Ended> {
         if let Some(error) = self.steered.take_failure() {
             self.send(Event::Recording(None))?;
@@ -316,6 +322,8 @@ impl Reader {
         Ok(())
     }
 
+    /// Adds a path to the query, or sends why it cannot be read. A path to an object that cannot be
+    /// read at the moment is kept as absent. For a recording without any object nothing is sent.
     fn add(&mut self, path: String) -> Result<(), Ended> {
         let Some(own) = self.own(&path) else { return self.send(Event::Elsewhere(path)) };
         match self.query.add(&own) {
@@ -377,6 +385,7 @@ impl Reader {
         find(&self.query, Cost::Costly)
     }
 
+    /// The time that one sample of a path takes, and the number of its readings.
     fn cost(&self, path: &str) -> Result<(Duration, usize), QueryError> {
         let source = SourceSet::new(self.steered.unrecorded());
         let mut query = Query::over(source, self.language)?;
@@ -386,6 +395,8 @@ impl Reader {
         Ok((start.elapsed(), query.readings().len()))
     }
 
+    /// The tree of all objects and counters of the source, also of objects that are expensive even
+    /// to list.
     fn tree(&mut self) -> Result<Tree, SourceError> {
         let mut source = self.steered.unrecorded();
         let mut names = Names::load(&mut source, self.language)?;

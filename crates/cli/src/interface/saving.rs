@@ -10,7 +10,8 @@ use perfhive_view::past::Past;
 use std::path::Path;
 
 impl Model {
-    /// The name of a new file with the extension `end`, and with `time` in the shown zone if there is one.
+    /// The name of a new file with the extension `end`, and with `time` in the user's time zone if
+    /// there is one.
     pub(super) fn name_at(&self, time: Option<FileTime>, end: &str) -> String {
         match time {
             Some(time) => format!("perfhive-{}.{end}", self.formatted(time, "%Y%m%d-%H%M%S")),

@@ -72,8 +72,9 @@ impl Seen {
         }
     }
 
-    /// Gives each source a label of its own, and an equal part of the memory for samples. Sources of one machine are
-    /// labelled by the ends of their addresses.
+    /// Gives each source a label of its own, and an equal part of the memory for samples. Sources
+    /// of one machine, or of an unknown one, are labelled by the ends of their addresses, with a
+    /// number behind a label that is taken.
     pub(crate) fn together(mut all: Vec<Self>) -> Vec<Self> {
         let count = all.len().max(1);
         let machines: Vec<String> = all.iter().map(|one| one.machine.to_lowercase()).collect();
@@ -97,7 +98,7 @@ impl Seen {
         all
     }
 
-    /// Forgets all samples and lines.
+    /// Forgets all kept samples and lines, except the newest sample (`latest`).
     pub(crate) fn forget(&mut self) {
         self.past = Past::new(self.most_bytes.0);
         self.samples = Samples::new(self.most_bytes.1);
@@ -116,8 +117,9 @@ impl Seen {
         }
     }
 
-    /// The place of the sample at a time; `None` if the time lies before the first or behind the last sample by more
-    /// than two of the usual intervals.
+    /// The place of the sample nearest to a time; `None` if the time lies before the first or
+    /// behind the last sample by more than two of the usual intervals, and by more than two
+    /// seconds.
     fn place_near(past: &Past, time: FileTime) -> Option<usize> {
         let times = past.times();
         let (first, last) = (times.front()?.0, times.back()?.0);
@@ -138,11 +140,12 @@ impl Model {
         self.sources.len() > 1
     }
 
-    /// Whether a source is live.
+    /// Whether at least one of the sources is live.
     pub(crate) fn is_live(&self) -> bool {
         self.sources.iter().any(|one| one.is_live)
     }
 
+    /// Whether a recording among the sources is not read to its end yet.
     pub(crate) fn is_loading(&self) -> bool {
         self.sources.iter().any(|one| one.is_loading)
     }

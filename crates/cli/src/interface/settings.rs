@@ -25,6 +25,7 @@ struct File {
     panes: Vec<FilePane>,
 }
 
+/// A pane in a settings file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FilePane {
@@ -44,6 +45,7 @@ struct FilePane {
     counters: Vec<FileCounter>,
 }
 
+/// A counter of a pane in a settings file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FileCounter {

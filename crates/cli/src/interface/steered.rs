@@ -18,6 +18,7 @@ pub(super) struct Steered {
     is_recorded: bool,
 }
 
+/// What all handles of a source share: the source, and the recording in progress.
 struct Shared {
     source: Observed,
     recorder: Option<Recorder>,
@@ -27,6 +28,8 @@ struct Shared {
     failure: Option<SourceError>,
 }
 
+/// A recording in progress, with the titles that it writes and the catalogue's generation from
+/// which they are.
 struct Recorder {
     writer: RecordingWriter,
     generation: Option<u64>,
@@ -86,6 +89,8 @@ impl Steered {
 }
 
 impl Shared {
+    /// Adds a collection to the recording in progress, if there is one; an error ends the recording
+    /// and is kept.
     fn note(&mut self, snapshot: &Snapshot) {
         let Some(mut recorder) = self.recorder.take() else { return };
         match recorder.add(&mut self.source, snapshot) {
@@ -157,6 +162,7 @@ impl Recording for Steered {
     }
 }
 
+/// The error for a source that is no recording.
 fn is_none(name: &str) -> SourceError {
     SourceError::new(SourceErrorKind::Mismatch, name, "is no recording")
 }

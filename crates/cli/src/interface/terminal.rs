@@ -70,6 +70,7 @@ const PAUSE: Duration = Duration::from_millis(30);
 /// Whether the terminal is in the modes of the interface.
 static IS_CHANGED: AtomicBool = AtomicBool::new(false);
 
+/// Sets the terminal to the modes of the interface.
 fn enter() -> io::Result<()> {
     terminal::enable_raw_mode()?;
     IS_CHANGED.store(true, Ordering::SeqCst);
@@ -191,7 +192,7 @@ fn hear_stops(events: super::sampling::Events) {
     }
 }
 
-/// Passes keys, mouse events and pasted texts on to the loop.
+/// Passes keys, mouse events, pasted texts and new sizes of the terminal on to the loop.
 fn keys(events: &super::sampling::Events) {
     loop {
         let message = match event::read() {
@@ -293,6 +294,7 @@ impl<'a> Loop<'a> {
         Ok(())
     }
 
+    /// Handles a message; returns why the loop ends, `None` if it goes on.
     fn take(&mut self, message: Message) -> io::Result<Option<End>> {
         let (source, event) = match message {
             Message::Event(event) => (0, event),
@@ -499,7 +501,8 @@ pub(super) fn picture(buffer: &Buffer) -> Drawing {
     Drawing { width, height, shapes }
 }
 
-/// The RGB values that most terminals show for a colour; `usual` for the default colour.
+/// The RGB values that most terminals show for a colour; `usual` for the default colour, and for
+/// the first sixteen of 256 colours.
 fn rgb(colour: Color, usual: Rgb) -> Rgb {
     match colour {
         Color::Rgb(red, green, blue) => (red, green, blue),
@@ -527,6 +530,7 @@ fn rgb(colour: Color, usual: Rgb) -> Rgb {
     }
 }
 
+/// The bytes in base64 with padding.
 fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::new();

@@ -26,8 +26,8 @@ const SIXTEEN: [Color; 8] = [
 ];
 
 impl Theme {
-    /// The theme for the terminal, from COLORTERM, TERM and WT_SESSION; [`Plain`](Self::Plain)
-    /// without `has_colours`, which stands for NO_COLOR.
+    /// The theme for the terminal, from COLORTERM, TERM and WT_SESSION; [`Plain`](Self::Plain) if
+    /// `has_colours` is false, as with NO_COLOR.
     pub(crate) fn of_environment(
         has_colours: bool,
         variable: impl Fn(&str) -> Option<String>,

@@ -17,6 +17,8 @@ impl Model {
         let width = window.width();
         Some(window.to.0.rem_euclid(width) as f64 / width as f64)
     }
+    /// Moves the cursor to the next sample (`forward`), or to the last sample before the cursor;
+    /// without a cursor, sets it to the sample nearest to the window's end.
     pub(super) fn move_cursor(&mut self, forward: bool) {
         let Some(window) = self.window() else { return };
         let next = match self.cursor {
@@ -33,6 +35,9 @@ impl Model {
         }
     }
 
+    /// Moves the window, and the cursor if there is one, by so many steps of 100 ns, within the
+    /// time of the samples. At its end the window follows new samples, unless the charts are
+    /// frozen.
     pub(super) fn scroll(&mut self, by: i64) {
         let (Some(window), Some(span)) = (self.window(), self.span()) else { return };
         let end = window.to.0.saturating_add(by);
@@ -57,7 +62,8 @@ impl Model {
         }
     }
 
-    /// Multiplies the time that charts show by a factor, around the cursor if there is one.
+    /// Multiplies the time that charts show by a factor, but keeps it from [`SHORTEST`] to
+    /// [`LONGEST`]: around the cursor if the window has it, otherwise up to the same end.
     pub(super) fn zoom(&mut self, factor: f64) {
         let Some(window) = self.window() else { return };
         let seconds = (window.seconds() * factor).clamp(SHORTEST, LONGEST);
@@ -84,6 +90,7 @@ impl Model {
         }
     }
 
+    /// Marks the span between two times as the first or the second; a further span replaces both.
     pub(super) fn set_span(&mut self, from: FileTime, to: FileTime) {
         let (from, to) = (from.min(to), from.max(to));
         if from == to {
@@ -102,7 +109,8 @@ impl Model {
         };
     }
 
-    /// Shows the averages of both spans side by side, or those of one span and the window.
+    /// Shows the averages and maxima of the focused pane's lines in both spans side by side, or in
+    /// one span and the window.
     pub(super) fn compare(&mut self) {
         let (Some(window), [Some(one), other]) = (self.window(), self.spans) else {
             self.message = "nothing is marked: m begins a span at the cursor, m ends it".into();

@@ -8,6 +8,7 @@ pub(crate) struct Tree {
     pub(crate) objects: Vec<TreeObject>,
 }
 
+/// An object of the tree.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TreeObject {
     /// The number and the label of the source; `None` for objects of the only source, and for those that stand for
@@ -23,6 +24,7 @@ pub(crate) struct TreeObject {
     pub(crate) counters: Vec<TreeCounter>,
 }
 
+/// A counter of an object of the tree.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TreeCounter {
     pub(crate) name: String,
@@ -123,8 +125,9 @@ impl TreeObject {
 }
 
 impl Chooser {
-    /// The lines of the list. A search lists the objects with every word of it in their names, and the counters with
-    /// every word in their own names or those of their objects, in any language.
+    /// The lines of the list. A search lists the objects with every word of it in their names, and
+    /// the counters with every word in their own names or those of their objects, in any language.
+    /// While an instance is chosen, the lines are the instances with every word in their names.
     pub(crate) fn choices(&self, tree: &Tree) -> Vec<Choice> {
         let search = self.search.to_lowercase();
         // A path is searched by its parts.

@@ -6,7 +6,7 @@ use super::tree::{Choice, Chooser};
 use perfhive::{CounterPath, InstancePattern};
 use ratatui_crossterm::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// The most characters of a typed line.
+/// The most bytes of a typed line.
 pub(super) const MOST_TYPED: usize = 1000;
 /// The characters that end a pasted line: terminals send a carriage return, as the key Enter does.
 pub(super) const LINE_ENDS: [char; 2] = ['\n', '\r'];
@@ -49,7 +49,8 @@ impl Model {
         }
     }
 
-    /// Closes a text or the list of keys.
+    /// Closes a text or the list of keys; goes back to the list of counters if the text was opened
+    /// from there.
     pub(super) fn close_text(&mut self) {
         self.mode = self.behind.take().map_or(Mode::Normal, Mode::Choose);
     }
@@ -117,6 +118,7 @@ impl Model {
         }
     }
 
+    /// Sets the filter of the focused pane, and selects the first row.
     pub(super) fn set_filter(&mut self, filter: String) {
         if let Some(state) = self.states.get_mut(self.focus) {
             state.filter = filter;

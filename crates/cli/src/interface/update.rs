@@ -176,6 +176,8 @@ impl Model {
         self.questions.push_back(Question { object, paths: vec![path], cost });
     }
 
+    /// Adds samples of a source, and moves the shown time if it lies before the oldest sample that
+    /// is kept.
     fn note(&mut self, source: usize, samples: Vec<perfhive_view::Sample>, took: Duration) {
         let Some(seen) = self.sources.get_mut(source) else { return };
         seen.took = took;
@@ -490,6 +492,8 @@ impl Model {
         axis.powers.get(before.count()).copied().unwrap_or(0)
     }
 
+    /// Shows the text that explains the selected counter; a message instead before its first
+    /// sample.
     fn explain_selected(&mut self, effects: &mut Vec<Effect>) {
         let Some(place) = self.selected_place() else { return };
         let path = self.view.panes.get(self.focus).and_then(|pane| pane.counters.get(place));
@@ -505,6 +509,8 @@ impl Model {
         }
     }
 
+    /// Removes the selected counter; a pane that has no other goes with it, unless it is the last
+    /// pane.
     fn remove(&mut self, effects: &mut Vec<Effect>) {
         let Some(place) = self.selected_place() else { return };
         let Some(pane) = self.view.panes.get_mut(self.focus) else { return };

@@ -57,6 +57,8 @@ impl Model {
         true
     }
 
+    /// Shows a view with these states of its panes. The previous view is kept, unless it has the
+    /// same name, with at most [`MOST_LEFT`] in all.
     fn put(&mut self, view: View, states: Vec<PaneState>) {
         let before = std::mem::replace(&mut self.view, view);
         let states = std::mem::replace(&mut self.states, states);

@@ -55,6 +55,7 @@ fn word_for(name: &str, windows: bool) -> String {
     }
 }
 
+/// Writes a character, or its escape if it is unsafe or a control character.
 fn write_char(out: &mut impl fmt::Write, c: char) -> fmt::Result {
     match c {
         '\n' => out.write_str("\\n"),
@@ -90,6 +91,7 @@ pub(crate) fn escape_from(text: &mut String, start: usize) {
     let _ = write!(text, "{}", Escaped(&new));
 }
 
+/// Whether a text has only printable ASCII characters, so that each is one column wide.
 fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }

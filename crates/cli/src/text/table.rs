@@ -26,6 +26,7 @@ struct Column {
     align: Align,
 }
 
+/// A cell: its text, as a part of the table's text from `start` to `end`, its style and its width.
 #[derive(Clone, Copy)]
 struct Cell {
     start: u32,
@@ -204,7 +205,8 @@ impl Table {
         }
     }
 
-    /// The width of each column before and behind the decimal point, in columns of the terminal.
+    /// The width of each column before and behind the decimal point, in columns of the terminal;
+    /// with `titles` at least that of the title.
     fn measure(&self, titles: bool) -> Vec<(usize, usize)> {
         let mut measures = self.floors.clone();
         measures.resize(self.columns.len(), (0, 0));

@@ -39,6 +39,7 @@ pub(crate) fn of_local(local: FileTime, zone: TimeZone) -> Option<FileTime> {
     Some(FileTime(local.0 - i64::from(zoned.offset().seconds()) * FileTime::PER_SECOND))
 }
 
+/// Whether a time is shown with milliseconds, as [`local`] says.
 fn has_fractions(time: CalendarTime, interval: Option<Duration>) -> bool {
     interval.map_or(time.milliseconds > 0, |interval| interval < Duration::from_secs(1))
 }

@@ -244,6 +244,7 @@ impl Column {
         Self { path: row.path.clone(), of, counter, width }
     }
 
+    /// The width of the wider of the title's two lines.
     fn title_width(&self) -> usize {
         width(&self.of).max(width(&self.counter))
     }

@@ -2,8 +2,9 @@
 
 use super::escape::{escape_from, width};
 
-/// Appends a text in lines of at most `columns`, each behind `indent`. Line
-/// breaks in the text are kept; other white space becomes single blanks.
+/// Appends a text in lines of at most `columns`, each behind `indent` with at least 20 columns for
+/// the text; a longer word has a line of its own. Line breaks in the text are kept, except blank
+/// lines; other white space becomes single blanks.
 pub(crate) fn push_wrapped(out: &mut String, text: &str, indent: &str, columns: usize) {
     let room = columns.saturating_sub(width(indent)).max(20);
     for paragraph in text.lines() {

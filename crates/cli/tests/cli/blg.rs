@@ -42,7 +42,8 @@ fn a_reader_of_event_traces_finds_the_raw_values_of_a_written_log() {
     assert_eq!(read, wanted);
 }
 
-/// A text log with these columns, all of one value, at some second.
+/// A text log with one sample, taken at this second of a minute; each of these columns has the
+/// second as its value.
 fn text_log(second: u32, columns: &[&str]) -> String {
     let names: String = columns.iter().map(|column| format!(",\"{column}\"")).collect();
     let values = format!(",\"{second}\"").repeat(columns.len());

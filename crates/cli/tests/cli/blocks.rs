@@ -37,7 +37,7 @@ pub(crate) fn sample(second: i64) -> Vec<u8> {
     sample_of("HOST", second)
 }
 
-/// The same sample of another machine.
+/// The sample of the machine with this name at so many seconds after the start.
 pub(crate) fn sample_of(machine: &str, second: i64) -> Vec<u8> {
     let now = START + second * FileTime::PER_SECOND;
     let ticks = second as u64;

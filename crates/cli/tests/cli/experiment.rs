@@ -27,7 +27,7 @@ fn of_kind<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {
     lines.iter().filter(|line| line["kind"] == kind).collect()
 }
 
-/// Nothing of the experiment is left in the runtime folder.
+/// Asserts that nothing of the experiment is left in the runtime folder.
 #[track_caller]
 fn is_tidy(folder: &Folder) {
     let left: Vec<_> = std::fs::read_dir(folder.path().join("perfhive")).unwrap().collect();
@@ -323,7 +323,7 @@ fn records_in_a_recording_are_read_by_every_command() {
     assert!(line.contains("the records of an experiment"), "{line}");
 }
 
-/// The text of records, in a recording.
+/// Writes the text of records into a recording; returns the path of the recording.
 fn recorded(folder: &Folder, text: &str) -> String {
     use std::io::Write as _;
     let file = folder.path().join("known.phr");
@@ -417,7 +417,8 @@ fn events_that_where_leaves_out_are_counted_as_filtered() {
     is_tidy(&folder);
 }
 
-/// A program that calls at points of 300 names, once each, and so often at the first one.
+/// A program that calls at points of 300 names, once each, and then at the first one as often as
+/// its last argument says.
 const MANY: &str = r#"
 #include "perfhive_experiment.h"
 #include <stdio.h>

@@ -240,7 +240,7 @@ fn help_completions_and_manual() {
     assert!(line.contains("requires a subcommand"), "{line}");
 }
 
-/// The manual page names every command, option and exit code.
+/// The page of the manual names every command and option.
 #[test]
 fn the_manual_is_complete() {
     let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/manual/cli.md");

@@ -7,7 +7,7 @@ use serde_json::Value;
 /// The interpreter that has pyarrow and DuckDB: `cargo xtask test --only features` installs them.
 const VARIABLE: &str = "PERFHIVE_PARQUET_PYTHON";
 
-/// What both readers find in a folder; `None`, said on standard error, where they are absent.
+/// What pyarrow and DuckDB find in a folder; `None`, said on standard error, where they are absent.
 fn read(folder: &str) -> Option<Value> {
     let Some(python) = std::env::var_os(VARIABLE) else {
         eprintln!("{VARIABLE} is not set: Parquet is written and not read back");

@@ -306,8 +306,8 @@ fn watched_provider_keeps_its_name_after_unregister() {
     }
 }
 
-/// A path whose provider fails at the start is shown with the reason, beside the other paths, and has
-/// values as soon as the provider delivers.
+/// While a provider fails at the start, its path is shown with the reason, beside the other paths;
+/// it has values as soon as the provider delivers.
 #[test]
 fn watched_path_appears_once_its_provider_delivers() {
     use std::io::{BufRead as _, BufReader};

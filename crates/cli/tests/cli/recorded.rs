@@ -330,7 +330,7 @@ fn common_english_names_are_known_beside_a_german_title_list() {
     assert!(list.contains("Speicher") && !list.contains("Memory"), "{list}");
 }
 
-/// An instance whose name lies outside its definition is shown by its number, and every
+/// An instance with a name that lies outside its definition is shown by its number, and every
 /// command gives the reason.
 #[test]
 fn name_outside_its_definition_is_a_fault_with_its_offset() {

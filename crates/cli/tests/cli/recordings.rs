@@ -119,7 +119,8 @@ fn a_killed_recording_keeps_each_sample_that_was_written() {
     assert!(last > kills, "{last} samples");
 }
 
-/// Runs a shell script with file systems of its own: `$1` is the command, `$2` a folder, `$3` a log.
+/// Runs a shell script with file systems of its own: `$1` is the command, `$2` a folder, `$3` a
+/// log. `None`, with a message, if nothing can be mounted.
 #[cfg(target_os = "linux")]
 fn in_own_file_systems(script: &str, folder: &Folder, log: &str) -> Option<crate::run::Run> {
     let mut shell = std::process::Command::new("unshare");

@@ -3,8 +3,8 @@
 use crate::run::{Folder, perfhive};
 use perfhive_testkit::real;
 
-/// A text log of a machine whose processor is busy from the third minute on, with a gap of ten
-/// minutes.
+/// A text log of a machine with a processor that is busy (`busy` percent) from the third minute on,
+/// with a gap of ten minutes.
 fn log(folder: &Folder, name: &str, busy: f64) -> String {
     let mut text = String::from(
         "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\HOST\\Processor(_Total)\\% Processor Time\",\

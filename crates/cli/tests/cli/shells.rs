@@ -3,7 +3,7 @@
 
 use crate::tmux::Terminal;
 
-/// Types a text into a shell and presses Tab until the screen shows the completed text.
+/// Types a text into a shell, presses Tab, and waits until the screen shows the completed text.
 #[track_caller]
 fn completes(shell: &Terminal, typed: &str, completed: &str) {
     // Ctrl-U and not Ctrl-C, which discards the text typed behind it until the shell notices.

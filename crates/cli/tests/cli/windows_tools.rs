@@ -6,7 +6,7 @@ use perfhive_testkit::real;
 const GOODBYE: &str =
     "Exiting, please wait...                         \r\nThe command completed successfully.\r\n";
 
-/// perfmon's log of eleven samples.
+/// The path of a log of perfmon with eleven samples; `None` if the real data is absent.
 fn log() -> Option<String> {
     let path = real::root()?.join("logs/pal_SampleLog.blg");
     path.is_file().then(|| path.display().to_string())

@@ -3,8 +3,9 @@
 use super::{Line, Past, Window};
 use perfhive_format::FileTime;
 
-/// The values of lines in a window as CSV: a row for each time in UTC, a column for each line, an empty field where
-/// there is no value. Each line comes with its past and with the name of its column.
+/// The values of lines in a window as CSV: a row for the time (in UTC) of each sample of their
+/// pasts, a column for each line, an empty field where there is no value. Each line comes with its
+/// past and with the name of its column.
 #[must_use]
 pub fn csv(lines: &[(&Past, &Line, String)], window: Window) -> String {
     let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));

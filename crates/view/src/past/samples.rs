@@ -8,8 +8,9 @@ use perfhive_engine::{Identity, NoValue};
 use perfhive_format::{CookedValue, FileTime};
 use std::collections::{HashMap, VecDeque};
 
-/// The bytes that [`Samples`] take at most: 20 minutes of 500 processes with five
-/// counters at one sample a second, while processes come and go.
+/// The bytes that default [`Samples`] take at most, unless the newest sample alone takes more:
+/// enough for 20 minutes of 500 processes with five counters at one sample a second, while
+/// processes come and go.
 pub const MOST_SAMPLE_BYTES: usize = 32 << 20;
 
 /// Past samples in a ring of bounded size, which can be read again.
@@ -155,6 +156,7 @@ impl Samples {
         number
     }
 
+    /// Removes the oldest sample, and the lists and columns that only it used.
     fn drop_oldest(&mut self) {
         let Some(kept) = self.kept.pop_front() else { return };
         self.bytes -= kept.bytes();
@@ -181,7 +183,8 @@ impl Samples {
         }
     }
 
-    /// The sample of exactly this time; `None` if the ring does not have it.
+    /// The sample of exactly this time, with whole numbers as floats; `None` if the ring does not
+    /// have it.
     #[must_use]
     pub fn at(&self, time: FileTime) -> Option<Sample> {
         let place = self.kept.partition_point(|kept| kept.time < time);

@@ -14,8 +14,8 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// The most instances of an object, such as processes, that have figures in the whole recording. Others are
-/// only counted.
+/// The most instances of an object, such as processes, that have figures in the whole recording.
+/// Others are only counted, up to five times as many.
 const MOST_ROWS: usize = 20_000;
 
 /// A recording that is being read, and the figures so far.
@@ -34,10 +34,11 @@ pub struct Analysis {
 struct Rows {
     rows: Vec<Row>,
     places: HashMap<Option<Identity>, usize>,
-    /// The identities of the instances beyond [`MOST_ROWS`].
+    /// The identities of the instances beyond [`MOST_ROWS`], at most five times as many.
     left_out: HashSet<Option<Identity>>,
 }
 
+/// An instance of an object, with the figures of each counter in the scope.
 #[derive(Clone)]
 pub(super) struct Row {
     pub(super) label: Option<InstanceLabel>,
@@ -66,7 +67,8 @@ impl Analysis {
         Self { scope, timeline, places, objects, uptime: None, boots: Vec::new() }
     }
 
-    /// Adds the readings of the query's last collection as the next sample, which was taken at `time`.
+    /// Adds the query's last collection as the next sample, which was taken at `time`. Readings of
+    /// counters that are not in the scope are ignored.
     pub fn add(&mut self, query: &Query, time: FileTime) {
         let sample = self.timeline.times().len() as u64;
         self.timeline.push(time);
@@ -85,6 +87,8 @@ impl Analysis {
         }
     }
 
+    /// Adds one reading of the sample with the number `sample`; `object` and `counter` are its
+    /// places in the scope. A reading of an instance that is not in the sample adds nothing.
     fn add_reading(
         &mut self,
         reading: &Reading,
@@ -128,8 +132,8 @@ impl Analysis {
         }
     }
 
-    /// The report of the samples so far, with the `top` busiest processes and as many with the largest
-    /// working sets.
+    /// The report of the samples so far, with the `top` busiest processes, and those of the `top`
+    /// with the largest working sets that are not among them.
     #[must_use]
     pub fn finish(mut self, top: usize) -> Report {
         self.add_trends();
@@ -275,6 +279,8 @@ impl Analysis {
 }
 
 impl Rows {
+    /// The row of the reading's instance, which is noted as seen in `sample`; `None` for a further
+    /// instance where there are [`MOST_ROWS`].
     fn row(&mut self, reading: &Reading, object: &ScopedObject, sample: u64) -> Option<&mut Row> {
         let place = match self.places.get(&reading.identity) {
             Some(place) => *place,
@@ -326,7 +332,8 @@ impl Row {
         }
     }
 
-    /// The label for people, with the process ID where the instance is a process; `None` without instances.
+    /// The label for people, with the process ID if the instance is a process or belongs to one;
+    /// `None` for an object without instances.
     fn shown_label(&self) -> Option<String> {
         let label = self.label.as_ref()?;
         Some(match self.process {
@@ -345,7 +352,8 @@ pub(super) struct Trend {
 
 impl Trend {
     /// The mean of the last slice of a curve less that of the first, divided by the hours between
-    /// them; `None` if fewer than two slices have values, or if no time passed between these.
+    /// their beginnings; `None` if fewer than two slices have values, or if no time passed between
+    /// them. A slice is a thirtieth of the samples.
     pub(super) fn of(curve: &Curve, samples: u64, timeline: &Timeline) -> Option<Self> {
         let [(first, low), (last, high)] = curve.ends(samples)?;
         let time = |sample: u64| timeline.times().get(usize::try_from(sample).ok()?).copied();
@@ -355,6 +363,7 @@ impl Trend {
     }
 }
 
+/// The figures of an object; `None` if no counter that the report lists had a value.
 fn object_of(
     scoped: &ScopedObject,
     rows: Rows,
@@ -402,7 +411,8 @@ fn object_of(
     })
 }
 
-/// The statistics of a counter, and its change per hour; `None` where it had no value.
+/// The statistics of a counter, and its change per hour (`None` where [`Trend::of`] returns
+/// `None`); `None` instead of both where the counter had no value.
 pub(super) fn with_trend(
     figures: &Figures,
     samples: u64,

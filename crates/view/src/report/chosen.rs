@@ -121,7 +121,7 @@ pub(super) fn twin(english: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether an object is the one whose instances are processes.
+/// Whether an object is one of which the instances are processes.
 pub(super) fn is_of_processes(titles: &TitleSet, object: &CatalogueObject) -> bool {
     match titles.english_name(object.name) {
         Some(name) => matches!(name, "Process" | "Process V2"),
@@ -138,9 +138,9 @@ pub(super) fn is_meant(titles: &TitleSet, counter: &CatalogueCounter, meant: (u3
     }
 }
 
-/// The counters of an object that a report lists: those of [`OBJECTS`], or for another object all
-/// numbers. If these are more than [`MOST`], only those of the novice level, and of them the first
-/// [`MOST`].
+/// The counters of an object that a report lists: those that [`OBJECTS`] names, or, if [`OBJECTS`]
+/// does not have the object, all counters with numbers; if they are more than [`MOST`], only the
+/// first [`MOST`] of the novice level.
 pub(super) fn of_object<'a>(
     titles: &TitleSet,
     object: &'a CatalogueObject,

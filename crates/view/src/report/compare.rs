@@ -16,7 +16,8 @@ pub struct Differences {
     pub counters: Vec<CounterChange>,
     /// The English paths of the counters that only the first report has, and of those that only the second has.
     pub only: [Vec<String>; 2],
-    /// The processes by name, the largest changes of processor time first.
+    /// The processes by name, the largest changes of processor time first; empty if a report has no
+    /// processes.
     pub processes: Vec<ProcessChange>,
 }
 
@@ -37,8 +38,8 @@ pub struct CounterChange {
     pub first: Summary,
     /// The statistics of the counter's values in the second report.
     pub second: Summary,
-    /// Whether the difference of the means is at least four times its standard error. Otherwise it
-    /// may be chance.
+    /// Whether the means differ, and by at least four times the standard error of their difference.
+    /// Otherwise the difference may be chance.
     pub is_clear: bool,
 }
 
@@ -57,6 +58,8 @@ impl CounterChange {
         if larger > 0.0 { self.difference() / larger } else { 0.0 }
     }
 
+    /// The change of a counter between two reports, without its English path and its object's
+    /// index, which the caller adds.
     fn of(path: &str, (first, second): (&CounterReport, &CounterReport)) -> Self {
         let (one, other) = (first.summary, second.summary);
         let error = |summary: &Summary| {
@@ -120,6 +123,8 @@ pub fn compare(first: &Report, second: &Report) -> Differences {
     comparison
 }
 
+/// The English name of an object, the label of an instance (`None` for an object without
+/// instances), and the English name of a counter.
 type Key<'a> = (&'a str, Option<&'a str>, &'a str);
 
 /// The paths of a counter, and the title index of its object.
@@ -129,8 +134,9 @@ struct Place {
     object: TitleIndex,
 }
 
-/// The counters of a report, each with its English names and its paths. Counters of elapsed time
-/// are left out.
+/// The counters of a report, each with its paths; the key is the English name of the object, the
+/// label of the instance, and the English name of the counter. Counters of elapsed time are left
+/// out.
 fn counters(report: &Report) -> Vec<(Key<'_>, (Place, &CounterReport))> {
     let mut all = Vec::new();
     for object in &report.objects {
@@ -172,11 +178,15 @@ impl<'a> Totals<'a> {
         Self { by_name, of_none }
     }
 
+    /// The processor time and the working set of a name; [`of_none`](Self::of_none) for a name that
+    /// the report does not have.
     fn values(&self, name: &str) -> [Option<f64>; 2] {
         self.by_name.get(name).copied().unwrap_or(self.of_none)
     }
 }
 
+/// The processes by name, the largest changes of processor time first; empty if a report has no
+/// processes.
 fn processes(first: &Report, second: &Report) -> Vec<ProcessChange> {
     if first.by_name.is_empty() || second.by_name.is_empty() {
         return Vec::new();

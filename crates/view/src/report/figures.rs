@@ -90,12 +90,12 @@ pub struct Summary {
     /// The time of the first sample with the least value.
     pub minimum_at: FileTime,
     /// The mean as the counter's type defines it
-    /// ([`Statistics::mean`](perfhive_engine::Statistics::mean)): of rates, over time; of averages, over
-    /// operations.
+    /// ([`Statistics::mean`](perfhive_engine::Statistics::mean)): for rates the mean over time, for
+    /// averages the mean over operations.
     pub mean: f64,
     /// The 95th percentile: the least of the values that at least 95 % of them do not exceed.
     pub percentile_95: f64,
-    /// Whether the percentile is exact. If there are more than 4,096 values, it is within 1 %.
+    /// Whether the percentile is exact: it is for up to 4,096 values, and within 1 % for more.
     pub is_exact: bool,
     /// The greatest value.
     pub maximum: f64,
@@ -149,6 +149,8 @@ impl Spread {
         }
     }
 
+    /// The least value that at least this part of the values (0 to 1) does not exceed; within 1 %
+    /// if a sketch is kept. `None` without values.
     fn quantile(&self, part: f64) -> Option<f64> {
         if let Some(sketch) = &self.sketch {
             return sketch.quantile(part).ok().flatten();
@@ -163,7 +165,7 @@ impl Spread {
 /// The values of some successive samples, as one part of a curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CurvePart {
-    /// The number of the part, from 0. Parts without a value are left out.
+    /// The number of the part, from 0; parts without a value have numbers, but are left out.
     pub number: u64,
     /// How many values the part has.
     pub count: u64,
@@ -180,6 +182,7 @@ impl CurvePart {
         self.sum / self.count.max(1) as f64
     }
 
+    /// Adds the values of another part to this one, which keeps its number.
     fn join(&mut self, other: &Self) {
         self.count += other.count;
         self.sum += other.sum;
@@ -201,6 +204,8 @@ impl Default for Curve {
 }
 
 impl Curve {
+    /// Adds the value of the sample with this number, which is not less than the one before; widens
+    /// the parts if they would be more than [`PARTS`].
     fn add(&mut self, sample: u64, value: f64) {
         while sample / self.width >= PARTS {
             self.widen();
@@ -212,6 +217,7 @@ impl Curve {
         }
     }
 
+    /// Joins the parts in pairs, so that each covers twice as many samples.
     fn widen(&mut self) {
         self.width *= 2;
         let mut joined: Vec<CurvePart> = Vec::with_capacity(self.parts.len() / 2 + 1);
@@ -245,9 +251,9 @@ impl Curve {
         self
     }
 
-    /// The means of the first and of the last slice that have values, each behind the number of the
-    /// slice's first sample; `None` if fewer than two slices have values. A slice is a thirtieth of
-    /// `samples`, as PAL divides a log.
+    /// The first and the last slice that have values, each as the number of its first sample and
+    /// the mean of its values; `None` if fewer than two slices have values. A slice is a thirtieth
+    /// of `samples` (rounded up), as PAL divides a log.
     pub(super) fn ends(&self, samples: u64) -> Option<[(u64, f64); 2]> {
         let slice = samples.div_ceil(30).max(1);
         let of = |part: &CurvePart| part.number * self.width / slice;

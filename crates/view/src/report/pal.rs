@@ -27,6 +27,7 @@ pub struct PalRules {
     questions: HashMap<String, (String, String)>,
 }
 
+/// An `ANALYSIS` element: the counters that it collects, and the thresholds on them.
 #[derive(Clone, Debug)]
 struct Analysis {
     name: String,
@@ -35,6 +36,7 @@ struct Analysis {
     rules: Vec<Rule>,
 }
 
+/// A `DATASOURCE` element: counters, and the variable by which scripts name them.
 #[derive(Clone, Debug)]
 struct DataSource {
     /// The name of the collection's variable in PowerShell, in lower case.
@@ -43,6 +45,7 @@ struct DataSource {
     counters: Result<CounterSet, String>,
 }
 
+/// A `THRESHOLD` element: its title, its severity, and the script that compares values.
 #[derive(Clone, Debug)]
 struct Rule {
     title: String,
@@ -50,14 +53,16 @@ struct Rule {
     code: String,
 }
 
-/// A threshold that is not evaluated.
+/// A threshold, or a number of instances, that a report does not evaluate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unevaluated {
-    /// The names of the analysis and of the threshold: `Analysis: Threshold`.
+    /// The names of the analysis and of the threshold, `Analysis: Threshold`; or the number of
+    /// instances and their object.
     pub title: String,
-    /// The file that has the threshold.
+    /// The file that has the threshold; `perfhive` for instances.
     pub origin: Arc<str>,
-    /// Why the threshold is not evaluated, with the way out where there is one.
+    /// Why the threshold is not evaluated, or the instances are not, with the way out where there
+    /// is one.
     pub reason: String,
 }
 
@@ -166,6 +171,9 @@ impl Analysis {
         }
     }
 
+    /// Runs the script of a rule, and adds to `out` a threshold for each of its calls, or the
+    /// reason why one is not evaluated. Thresholds on counters that the recording does not have are
+    /// only counted.
     fn prepare(&self, rule: &Rule, recording: &Recording<'_>, out: &mut Prepared) {
         let world = RuleWorld { analysis: self, recording, counted: RefCell::default() };
         let title = format!("{}: {}", self.name, rule.title);
@@ -278,6 +286,8 @@ struct Recording<'a> {
 }
 
 impl Recording<'_> {
+    /// The recording's counters that belong to a set, each by the title indexes of its object and
+    /// of itself.
     fn find(&self, counters: &CounterSet) -> Vec<(TitleIndex, TitleIndex)> {
         counters.find(&self.catalogue.objects, self.titles)
     }
@@ -298,6 +308,8 @@ impl Recording<'_> {
     }
 }
 
+/// What the script of one rule can ask of a recording; notes the sets of counters that the script
+/// counts.
 struct RuleWorld<'a> {
     analysis: &'a Analysis,
     recording: &'a Recording<'a>,

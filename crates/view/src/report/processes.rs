@@ -38,7 +38,7 @@ pub struct ProcessReport {
     /// The private memory in bytes; `None` without values.
     pub private_bytes: Option<Summary>,
     /// The growth of the private bytes per hour; `None` where the process was seen for less than
-    /// five minutes, and without values.
+    /// five minutes, where all values lie in one thirtieth of the samples, and without values.
     pub growth: Option<f64>,
     /// The number of the process's threads; `None` without values.
     pub threads: Option<Summary>,
@@ -95,6 +95,8 @@ impl ProcessFigures {
         Self { places: places_of(scoped) }
     }
 
+    /// The statistics of a counter of a row, given by its index in
+    /// [`PROCESSES`](super::chosen::PROCESSES); `None` without the counter, and without values.
     fn summary(&self, row: &Row, counter: usize) -> Option<Summary> {
         row.figures.get((*self.places.get(counter)?)?)?.summary()
     }
@@ -121,8 +123,8 @@ impl ProcessFigures {
         names.into_iter().map(total).collect()
     }
 
-    /// The processes with the most processor time, and those with the largest working sets: at most
-    /// `top` of each, the busiest first.
+    /// The `top` processes with the most processor time, the busiest first, followed by those of
+    /// the `top` with the largest working sets that are not among them.
     pub(super) fn busiest(
         &self,
         rows: &[Row],
@@ -153,6 +155,7 @@ impl ProcessFigures {
         chosen.map(|(row, _)| self.report(row, first, timeline)).collect()
     }
 
+    /// The figures of the process of a row; `first` is what [`first_sample`] returns.
     fn report(&self, row: &Row, first: u64, timeline: &Timeline) -> ProcessReport {
         let samples = timeline.times().len() as u64;
         let time = |sample: u64| {
@@ -183,7 +186,8 @@ impl ProcessFigures {
     }
 }
 
-/// The name of a process without the number that a text log has behind it: `java` of `java#1`.
+/// The name of a process, in a recording without process IDs without the number behind it: `java`
+/// of `java#1`.
 fn plain_name<'a>(row: &Row, name: &'a str) -> &'a str {
     match name.rsplit_once('#') {
         Some((plain, number)) if row.process.is_none() && number.parse::<u32>().is_ok() => plain,
@@ -199,17 +203,19 @@ fn over_all(summary: &Summary, counter: usize, samples: u64) -> f64 {
     summary.mean * summary.count as f64 / all as f64
 }
 
+/// Whether a row is of a process, and not of `_Total` or `Idle`.
 fn is_process(row: &Row) -> bool {
     row.role == InstanceRole::Single
 }
 
-/// The first sample that has a process: in a text log of rates it is the second one.
+/// The number of the first sample that has a process: in a text log of rates it is the second
+/// sample. 0 if there is no process.
 fn first_sample(rows: &[Row]) -> u64 {
     rows.iter().map(|row| row.seen.0).min().unwrap_or_default()
 }
 
-/// The names whose processes started or ended, the most changes first. Empty for recordings without
-/// process IDs.
+/// The names of which processes started or ended, the most changes first. Empty for recordings
+/// without process IDs.
 pub(super) fn changes_of(rows: &[Row], timeline: &Timeline) -> Vec<StartsAndEnds> {
     let first = first_sample(rows);
     let last = (timeline.times().len() as u64).saturating_sub(1);
@@ -228,8 +234,8 @@ pub(super) fn changes_of(rows: &[Row], timeline: &Timeline) -> Vec<StartsAndEnds
     changes
 }
 
-/// The programs that ran in the first sample, ended, and came back with another ID while no other process of
-/// that name ran. The latest restart is first.
+/// The programs that ran in the first sample, ended, and came back as another process while no
+/// process of that name ran. The latest restart is first.
 pub(super) fn restarts_of(rows: &[Row], timeline: &Timeline) -> Vec<Restart> {
     let mut names: BTreeMap<&str, Vec<(&Row, u32)>> = BTreeMap::new();
     for row in rows {

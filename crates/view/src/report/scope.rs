@@ -20,6 +20,7 @@ pub struct ReportScope {
     pub(super) without_counters: usize,
 }
 
+/// An object of a scope, and the counters that are read of it.
 #[derive(Clone, Debug)]
 pub(super) struct ScopedObject {
     pub(super) index: TitleIndex,
@@ -30,6 +31,7 @@ pub(super) struct ScopedObject {
     pub(super) counters: Vec<ScopedCounter>,
 }
 
+/// A counter that a report lists, or reads for thresholds.
 #[derive(Clone, Debug)]
 pub(super) struct ScopedCounter {
     pub(super) index: TitleIndex,
@@ -50,8 +52,8 @@ pub(super) struct ScopedCounter {
 /// Which counters a report lists.
 #[derive(Clone, Debug, Default)]
 pub enum Choice {
-    /// The counters that say most: a table names them for Windows' usual objects. Of another object all
-    /// counters, or if they are many, those of the level for every user.
+    /// The counters that say most: a table names them for Windows' usual objects. Of another object
+    /// all counters with numbers, or if they are more than 16, the first 16 of the novice level.
     #[default]
     Usual,
     /// Every counter that has numbers.
@@ -61,7 +63,8 @@ pub enum Choice {
 }
 
 impl ReportScope {
-    /// The scope for a recording with this catalogue.
+    /// The scope for a recording with this catalogue: the counters that `choice` lists, and those
+    /// of the thresholds. A threshold on counters that the catalogue lacks is only counted.
     #[must_use]
     pub fn new(
         catalogue: &Catalogue,
@@ -108,6 +111,7 @@ impl ReportScope {
         scope
     }
 
+    /// Adds the objects with counters that `choice` lists, in the order of the report.
     fn choose(&mut self, catalogue: &Catalogue, titles: &TitleSet, choice: &Choice) {
         let mut objects: Vec<_> = catalogue.objects.iter().collect();
         objects.sort_by_key(|object| chosen::rank(titles, object));

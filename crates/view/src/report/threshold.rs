@@ -103,7 +103,8 @@ pub(super) struct CounterSet {
 }
 
 impl CounterSet {
-    /// The title indexes of the objects and counters of a catalogue that belong to the set.
+    /// The counters of a catalogue that belong to the set, each by the title indexes of its object
+    /// and of itself.
     pub(super) fn find(
         &self,
         objects: &[CatalogueObject],
@@ -184,13 +185,16 @@ impl Threshold {
 pub struct Crossing {
     /// How many values are beyond the limit. For a trend, 1.
     pub count: u64,
-    /// The time of the first such value. For a trend, the beginning of the first slice.
+    /// The time of the first value beyond the limit. For a trend, the beginning of the first slice
+    /// (a thirtieth of the samples) with values.
     pub first: FileTime,
-    /// The time of the last such value. For a trend, the beginning of the last slice.
+    /// The time of the last value beyond the limit. For a trend, the beginning of the last slice (a
+    /// thirtieth of the samples) with values.
     pub last: FileTime,
-    /// The value farthest beyond the limit; for a trend, the change per hour.
+    /// The value farthest beyond the limit, and for [`Comparison::Equal`] and [`Comparison::Other`]
+    /// the greatest value; for a trend, the change per hour.
     pub worst: f64,
-    /// The time of that value; for a trend, the beginning of the last slice.
+    /// The time of the value `worst`; for a trend, the same as `last`.
     pub worst_at: FileTime,
 }
 

@@ -2,7 +2,7 @@
 
 use perfhive_format::FileTime;
 
-/// A pause is a gap if it is at least so many times as long as the usual one.
+/// A pause is a gap if it is at least so many times as long as the median of the pauses.
 const GAP: i64 = 3;
 
 /// The times of a recording's samples, in their order.
@@ -33,7 +33,8 @@ impl Timeline {
         &self.times
     }
 
-    /// The median of the pauses between samples, in steps of 100 ns. `None` with fewer than two samples.
+    /// The median of the pauses between samples (of an even number the greater of the middle two),
+    /// in steps of 100 ns. `None` with fewer than two samples.
     #[must_use]
     pub fn interval(&self) -> Option<i64> {
         let mut pauses: Vec<i64> = self.pauses().collect();
@@ -41,7 +42,8 @@ impl Timeline {
         pauses.get(pauses.len() / 2).copied()
     }
 
-    /// Each pause that is at least three times the usual one, or goes back in time.
+    /// Each pause that is at least three times as long as [`interval`](Self::interval), or goes
+    /// back in time.
     #[must_use]
     pub fn gaps(&self) -> Vec<Gap> {
         let longest = self.interval().unwrap_or(0).max(1).saturating_mul(GAP);
@@ -50,6 +52,8 @@ impl Timeline {
         gaps.filter(|gap| gap.pause < 0 || gap.pause >= longest).collect()
     }
 
+    /// The time from each sample to the next, in steps of 100 ns; negative where the clock was set
+    /// back.
     fn pauses(&self) -> impl Iterator<Item = i64> {
         self.times.windows(2).map(|pair| match pair {
             [one, next] => next.0.saturating_sub(one.0),

@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// The most values that are kept until they are written, of all objects together: some 50 MB.
 const MOST_VALUES: usize = 2 << 20;
 
-/// Types whose values are whole numbers.
+/// The counter types with values that are whole numbers.
 const WHOLE: [CounterType; 4] = [
     CounterType::PERF_COUNTER_RAWCOUNT,
     CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
@@ -30,7 +30,7 @@ const WHOLE: [CounterType; 4] = [
     CounterType::PERF_COUNTER_LARGE_RAWCOUNT_HEX,
 ];
 
-/// Writes a folder with a file for each object. Returns samples and bytes.
+/// Writes a folder with a file for each object. Returns the numbers of samples and bytes.
 pub(super) fn write(global: &Global, args: &Args) -> Result<(u64, u64), Failure> {
     let failed =
         |error: std::io::Error| Failure::Source(format!("{}: {error}", args.output.display()));
@@ -94,7 +94,7 @@ fn fill(
     Ok((written, bytes))
 }
 
-/// The objects of each machine.
+/// The objects of all machines, by machine and title index.
 type Objects = BTreeMap<(Arc<str>, TitleIndex), Object>;
 
 fn key(reading: &Reading) -> (Arc<str>, TitleIndex) {
@@ -174,6 +174,8 @@ impl Object {
         }
     }
 
+    /// Adds the column of a reading's counter, unless it exists or the counter has no numbers, and
+    /// notes whether the object has instances and processes.
     fn add_column(&mut self, query: &Query, reading: &Reading) {
         self.has_instances |= reading.instance.is_some();
         self.has_processes |= reading.process_id().is_some();
@@ -190,11 +192,14 @@ impl Object {
         });
     }
 
-    /// The number of values that are not written yet.
+    /// The number of values that are not written yet, with four more for each row: its instance,
+    /// process and time.
     fn values(&self) -> usize {
         self.rows.len() * (self.columns.len() + 4)
     }
 
+    /// Adds a reading to the row of its instance in the current sample; a reading of a counter
+    /// without a column is left out.
     fn add(&mut self, reading: &Reading, time: FileTime) {
         let Some(place) = self.places.get(&reading.counter).copied() else { return };
         let columns = self.columns.len();
@@ -250,6 +255,7 @@ impl Object {
         Schema::new_with_metadata(fields, about)
     }
 
+    /// Creates the file of the object in a folder, under a name that is not in `files` yet.
     fn create(
         &mut self,
         folder: &Path,
@@ -318,7 +324,7 @@ impl Object {
         writer.write(&batch).and_then(|()| writer.flush()).map_err(|error| failed(path, &error))
     }
 
-    /// Ends the file. Returns its bytes.
+    /// Ends the file. Returns its length in bytes, 0 without a file.
     fn finish(mut self) -> Result<u64, Failure> {
         self.flush()?;
         let Some((path, writer, _)) = self.file else { return Ok(0) };

@@ -70,11 +70,13 @@ pub(super) struct Findings {
     pub(super) valueless: usize,
 }
 
+/// The little-endian number at an offset; `None` if the data ends before its last byte.
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     let chunk = bytes.get(at..)?.first_chunk::<4>()?;
     Some(u32::from_le_bytes(*chunk))
 }
 
+/// The number at an offset, as [`u32_at`] reads it, for a length or an offset.
 fn len_at(bytes: &[u8], at: usize) -> Option<usize> {
     usize::try_from(u32_at(bytes, at)?).ok()
 }
@@ -121,11 +123,13 @@ impl<'a> Walk<'a> {
         Findings { damages: self.damages, valueless: self.valueless }
     }
 
+    /// Keeps a damage until the walk reaches its place.
     fn expect(&mut self, error: ParseError) {
         self.ahead.push(error);
     }
 
-    /// Passes an item to the sink, followed by the damages that lie in it.
+    /// Passes an item to the sink. The damages that lie in it follow, unless the item is a
+    /// structure: these follow its fields.
     fn emit(&mut self, item: &Item<'_>, sink: Sink<'_>) {
         sink(item);
         if item.kind == Kind::Structure {
@@ -141,6 +145,7 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Notes a damage, and passes its message to the sink.
     fn damage(&mut self, error: &ParseError, sink: Sink<'_>) {
         let text = error.to_string();
         self.damages.push(text.clone());

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// The most readings that are kept, and the most events. Further ones are only counted.
 const MOST: usize = 4 << 20;
-/// The most pairs of an event's name and a sensor.
+/// The most pairs of an event's name and a sensor, and the most names and the most sensors alone.
 const MOST_PAIRS: usize = 4096;
 
 /// The name and the kind of events; the kind is `None` for sections.
@@ -45,7 +45,8 @@ struct Mean {
 }
 
 impl Mean {
-    /// The mean, of values of which `middle` was taken off; `None` without values.
+    /// The mean of the readings, if `sum` is the sum of each reading less `middle`; `None` without
+    /// readings.
     fn value(self, middle: f64) -> Option<f64> {
         (self.count > 0).then(|| middle + self.sum / self.count as f64)
     }
@@ -67,7 +68,8 @@ impl Around {
         Self { seconds: window.as_secs_f64(), ..Self::default() }
     }
 
-    /// Adds a reading of an interval.
+    /// Adds a reading of an interval, with its time in seconds. A reading that finds no room is
+    /// only counted, and one that is not finite is ignored.
     pub(in crate::command) fn add_reading(&mut self, sensor: &str, time: f64, value: f64) {
         let is_full = self.kept >= MOST
             || !self.readings.contains_key(sensor) && self.readings.len() >= MOST_PAIRS;
@@ -82,7 +84,9 @@ impl Around {
         }
     }
 
-    /// Adds an event that is no interval's, or a section, from its beginning to its end.
+    /// Adds an event of a source that is no interval, with its time as `from` and `to`, or a
+    /// section (`kind` is `None`) with the times of its start and end. One that finds no room is
+    /// only counted.
     pub(in crate::command) fn add_event(
         &mut self,
         name: &str,

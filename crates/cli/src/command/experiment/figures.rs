@@ -84,9 +84,11 @@ pub(in crate::command) struct Scale {
 }
 
 impl Scale {
+    /// The scale for times in seconds, shown in µs.
     const TIME: Self = Self { unit: String::new(), divisor: 1e-6 };
 
-    /// The scale for values as far from zero as the farthest of these.
+    /// The scale for values as far from zero as the farthest of these figures. Only bytes, and
+    /// bytes per second, are scaled.
     pub(in crate::command) fn of(unit: &str, figures: &SummaryFigures) -> Self {
         let bytes = unit.strip_prefix('B').filter(|rest| rest.is_empty() || *rest == "/s");
         let (least, most) = (figures.min().unwrap_or(0.0), figures.max().unwrap_or(0.0));
@@ -99,7 +101,8 @@ impl Scale {
         }
     }
 
-    /// The scale of the growth of raw values: what a rate counts, and bytes.
+    /// The scale of the growth of raw values: bytes are scaled; anything else is a number without a
+    /// unit.
     fn growth(unit: &str, figures: &SummaryFigures) -> Self {
         match unit {
             "B" | "B/s" => Self::of("B", figures),
@@ -132,8 +135,9 @@ pub(in crate::command) fn unmatched(count: u64) -> String {
     )
 }
 
-/// Appends the cost of measuring: seconds in perfhive for an event, the share of a time, and
-/// processor seconds of the program for a call.
+/// Appends the cost of measuring: the seconds that an event takes in perfhive, the share of a time
+/// (1 for all of it) with the name of that time, and the processor seconds that a call costs the
+/// program.
 pub(in crate::command) fn push_cost(
     text: &mut String,
     event: f64,

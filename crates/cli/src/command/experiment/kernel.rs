@@ -20,7 +20,8 @@ pub(super) fn probes(args: &Args) -> Result<Vec<Probe>, Failure> {
     Ok(probes)
 }
 
-/// The probe of an event, a point; `None` for other events. `program` finds the file where the event names none.
+/// The probe of an event, which makes points; `None` for an event that is no probe. `program` finds
+/// the file where the event names none.
 pub(super) fn probe(
     event: &Event,
     program: impl Fn() -> Result<PathBuf, Failure>,
@@ -44,8 +45,8 @@ pub(super) fn probe(
     }))
 }
 
-/// The kind of a probe's events: a function that is probed at both ends has starts and ends. `None` for other
-/// events.
+/// The kind of a probe's events: start or end if `events` has the probe of the function's other
+/// end, otherwise point. `None` for an event that is no probe.
 pub(super) fn kind_of(events: &[Event], event: &Event) -> Option<EventKind> {
     let pair = |other: Event, kind| match events.contains(&other) {
         true => kind,
@@ -99,7 +100,7 @@ pub(super) fn kind_of_threads(events: &[Event]) -> Option<EventKind> {
     }
 }
 
-/// The names of processes that are watched, for their starts or ends.
+/// The names of the processes that are watched, each with the kind of event: start or end.
 pub(super) fn watched_names(events: &[Event]) -> Vec<(&str, EventKind)> {
     let watched = events.iter().filter_map(|event| match event {
         Event::Start(name) => Some((name.as_str(), EventKind::Start)),

@@ -23,7 +23,8 @@ fn failed(error: &io::Error) -> Failure {
     Failure::Source(error.to_string())
 }
 
-/// The failure of a process's experiment.
+/// A function that returns the failure for an error of the connection to the experiment of
+/// `process`.
 fn of_process(process: u32) -> impl Fn(io::Error) -> Failure {
     move |error| match error.kind() {
         io::ErrorKind::NotFound => Failure::Missing(format!("process {process} has no experiment")),
@@ -35,7 +36,8 @@ fn of_process(process: u32) -> impl Fn(io::Error) -> Failure {
     }
 }
 
-/// The failure of a request. What the experiment itself says has the exit code that `run` has for it.
+/// A function that returns the failure for an error of a request to the experiment of `process`.
+/// What the experiment itself says has the exit code that `run` has for it.
 fn of_request(process: u32) -> impl Fn(io::Error) -> Failure {
     move |error| match error.kind() {
         io::ErrorKind::NotFound => Failure::Missing(error.to_string()),
@@ -49,10 +51,12 @@ fn connect(process: u32) -> io::Result<ManagedExperiment> {
     ManagedExperiment::connect(&ExperimentFolder::manage_of(process)?, process, PATIENCE)
 }
 
-/// An experiment with what it has.
+/// A connection to an experiment, with the answer to the request `list`.
 type Asked = io::Result<(ManagedExperiment, Value)>;
 
-/// Asks all experiments at once what they have, so that those that hang are waited for together.
+/// The experiments under way, each with its process and its answer to the request `list`. All are
+/// asked at once, so that those that hang are waited for together. One that begins or ends
+/// meanwhile is left out.
 fn ask_all() -> Result<Vec<(u32, Asked)>, Failure> {
     let running = ExperimentFolder::running().map_err(|error| failed(&error))?;
     let ask = |process| {
@@ -231,7 +235,8 @@ fn show(text: &mut String, output: &Output, process: u32, about: &Value) {
     line("Other calls of the program", others.collect());
 }
 
-/// Asks, and ends well if the experiment does as it is asked: its answer then has this field.
+/// Sends a request to an experiment. An answer that has the field `field` shows that the experiment
+/// did as it was asked; any other is a failure.
 fn ask(pid: u32, request: &Value, field: &str) -> Outcome {
     let mut one = find(pid)?;
     let process = one.process();

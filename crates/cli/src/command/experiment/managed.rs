@@ -40,7 +40,7 @@ pub(super) struct Managed {
     pub(super) global: Global,
     /// The names of calls; `None` unless the program was started with calls.
     pub(super) names: Option<CallNames>,
-    /// The events so far.
+    /// The events of the command line, and those that were bound later.
     pub(super) events: Vec<Event>,
     /// The event sources that can tell the other half of a section, too.
     pub(super) pairs: Vec<Pair>,
@@ -56,8 +56,9 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    /// The processes of a command's events. Its threads and probes are not joined: they are those of the program's children,
-    /// too, which are not found later.
+    /// The event source `process` of the command line, with its starts and ends. The threads and
+    /// probes of the command line are not joined: they are those of the program's children, too,
+    /// which are not found later.
     pub(super) fn of_command(events: &[Event], alive: AliveProcesses) -> Self {
         let is_it = |event: &&Event| matches!(event, Event::Start(_) | Event::End(_));
         Self {
@@ -69,7 +70,7 @@ impl Pair {
 }
 
 impl Managed {
-    /// Lets other processes manage the experiment with a program, given with its arguments.
+    /// Lets other processes manage the experiment; `program` has the program and its arguments.
     pub(super) fn serve(
         self,
         socket: &Path,
@@ -159,7 +160,8 @@ impl Managed {
         Ok(note)
     }
 
-    /// Lets an event source tell the other half of its sections, too.
+    /// Lets an event source tell the other half of its sections, too. Returns a note for the
+    /// manager.
     fn join(
         &mut self,
         pair: usize,
@@ -220,7 +222,8 @@ impl Managed {
         }
     }
 
-    /// Binds an event source of its own.
+    /// Binds an event with an event source of its own. Returns a note for the manager; `None` if
+    /// there is nothing to note.
     fn listen(
         &mut self,
         event: &Event,
@@ -301,8 +304,8 @@ fn refused(what: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Err
     io::Error::new(io::ErrorKind::InvalidInput, what)
 }
 
-/// The event source of a running program's threads. The kernel tells what a thread makes, and not what others that are
-/// there by now make.
+/// The event source of a running program's threads. A program with several threads is watched by
+/// lists: of it the kernel would tell only of the threads that one thread makes.
 fn threads(process: u32, events: &[Event]) -> io::Result<Threads> {
     let kind = kind_of_threads(events).unwrap_or(EventKind::Point);
     match thread_count(process)? {

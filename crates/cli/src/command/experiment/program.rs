@@ -1,8 +1,9 @@
 //! The program under test.
 //!
-//! Its sensors are found by its process ID, so it has to exist before it runs. perfhive therefore starts
-//! itself as its child, which waits on a socket and then becomes the program (`execve` keeps process ID
-//! and start time). The socket closes when that succeeds and brings the error otherwise.
+//! The sensors of the program are found by its process ID, so its process has to exist before the
+//! program runs. perfhive therefore starts itself as its child, which waits on a socket and then
+//! becomes the program (`execve` keeps process ID and start time). The socket closes when that
+//! succeeds and brings the error otherwise.
 
 use crate::failure::Failure;
 use nix::sys::signal::{Signal, kill};
@@ -20,7 +21,8 @@ use std::time::{Duration, Instant};
 /// The first argument of the child. It is not among the commands: perfhive starts it itself.
 pub(crate) const HOLD: &str = "experiment-hold";
 
-/// The longest time that the child may take to connect to its socket, and to become the program.
+/// The longest time that the child may take to connect to its socket, and again to become the
+/// program.
 const COMING: Duration = Duration::from_secs(10);
 
 /// A program that waits for its start. It is killed if this value is dropped before the start.
@@ -39,7 +41,7 @@ pub(super) struct Program {
     reaped: Arc<Mutex<bool>>,
 }
 
-/// A child that ends with its owner.
+/// A child process, which is killed when this value is dropped with the child still in it.
 struct OwnedChild(Option<Child>);
 
 impl Drop for OwnedChild {
@@ -91,7 +93,7 @@ impl HeldProgram {
         self.child.0.as_ref().map(Child::id).unwrap_or_default()
     }
 
-    /// Lets the program begin. The error of one that cannot is that of its `execve`.
+    /// Lets the program begin. If it cannot, the error is that of its `execve`.
     pub(super) fn begin(self) -> Result<Program, Failure> {
         let Self { mut child, name, mut stream } = self;
         let mut number = [0; 4];
@@ -131,7 +133,8 @@ pub(super) struct ProgramEnder {
 }
 
 impl ProgramEnder {
-    /// Asks the program to end, unless it has ended by itself after `patience`. Later it is killed.
+    /// Waits for `patience`, then asks the program to end, and kills it two seconds later; a
+    /// program that has ended by then is left alone.
     pub(super) fn end(&self, patience: Duration) {
         std::thread::sleep(patience);
         self.send(Signal::SIGTERM);
@@ -139,6 +142,8 @@ impl ProgramEnder {
         self.send(Signal::SIGKILL);
     }
 
+    /// Sends a signal to the program, unless the program was waited for already. An error is
+    /// ignored.
     fn send(&self, signal: Signal) {
         let reaped = self.reaped.lock().unwrap_or_else(PoisonError::into_inner);
         if let (false, Ok(process)) = (*reaped, i32::try_from(self.process)) {
@@ -153,7 +158,8 @@ impl Program {
         ProgramEnder { process: self.child.id(), reaped: Arc::clone(&self.reaped) }
     }
 
-    /// Waits for the end of the program; returns its exit code as a shell has it.
+    /// Waits for the end of the program; returns its exit code as a shell has it: after a signal,
+    /// 128 and the signal's number.
     pub(super) fn wait(mut self) -> Result<i32, Failure> {
         let process = Pid::from_raw(i32::try_from(self.child.id()).unwrap_or(i32::MAX));
         let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;

@@ -39,7 +39,8 @@ pub(super) const LOOKED_AT: Duration = Duration::from_millis(10);
 /// The longest time of one wait for a signal.
 const FOREVER: Duration = Duration::from_secs(86_400);
 
-/// The sensors without any on the command line: those that take no more than 2 µs together.
+/// The sensors that are measured if the command line names none; reading them takes no more than 2
+/// µs together.
 const USUAL: [&str; 2] = ["Process/% Processor Time", "Process/Working Set"];
 
 pub(super) fn run(global: &Global, args: &Args) -> Outcome {
@@ -226,7 +227,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     }
 }
 
-/// Warns of each wanted call that never came, with the names of those that did.
+/// Warns of each wanted call that never came, with the names of at most ten that did. Warns of none
+/// if calls were left out.
 fn tell_absent_calls(on: &[ExperimentEvent], names: Option<&CallNames>, end: &ExperimentEnd) {
     // What was left out has no name any more.
     let is_whole = |one: &BindingCounts| {
@@ -323,7 +325,8 @@ fn add_around(around: &mut Around, batch: &RecordBatch<'_>, sections: &[Section]
     }
 }
 
-/// The filter of an event: those for it, and if no clock decides when it is, those for all.
+/// The filter of an event: the filters for this event, and, unless it is an interval, the filters
+/// for all events.
 fn filter_of(args: &Args, event: &ExperimentEvent) -> EventFilter {
     let is_clock = matches!(event, ExperimentEvent::Interval(_));
     let is_for = |one: &&ExperimentFilter| match &one.on {
@@ -334,7 +337,8 @@ fn filter_of(args: &Args, event: &ExperimentEvent) -> EventFilter {
     filters.fold(EventFilter::default(), |all, one| all.and(&one.filter))
 }
 
-/// The filter of the event of this name.
+/// The filter of the event that is written as `source`; if there is none, a filter that lets all
+/// pass.
 fn filter_of_source(args: &Args, source: &str) -> EventFilter {
     let event = args.on.iter().find(|event| event.to_string() == source);
     event.map_or_else(EventFilter::default, |event| filter_of(args, event))
@@ -383,7 +387,6 @@ impl io::Write for NamedFile {
     }
 }
 
-/// Whether a file is to be a recording, by its name.
 /// The program and its arguments.
 fn words(args: &Args) -> Vec<String> {
     args.program.iter().map(|word| word.display().to_string()).collect()
@@ -433,8 +436,9 @@ impl Sensors {
         Ok(sensors)
     }
 
-    /// Reads the sensors before the program begins, as often as it takes until processes are read through BPF, where
-    /// that is permitted: the program is loaded behind a third sample, which takes many times as long as the others.
+    /// Reads the sensors before the program begins, as often as it takes until processes are read
+    /// through BPF, where that is permitted: the program is loaded behind a third sample, which
+    /// takes many times as long as the others. Does nothing without the feature `bpf`.
     fn warm(&mut self) -> Result<(), Failure> {
         const SAMPLES: usize = 3;
         if cfg!(feature = "bpf") {
@@ -447,7 +451,7 @@ impl Sensors {
         Ok(())
     }
 
-    /// Takes these sensors from now on. The first wrong one is the error.
+    /// Replaces the sensors by these; the error is that of the first wrong one.
     fn choose(&mut self, global: &Global, texts: &[String]) -> Result<(), Failure> {
         let mut names = Vec::new();
         for text in texts {
@@ -465,7 +469,7 @@ impl Sensors {
         Ok(())
     }
 
-    /// A context of other sensors.
+    /// A new context of these sensors instead of the chosen ones.
     pub(super) fn context_of(
         &mut self,
         global: &Global,
@@ -480,7 +484,7 @@ impl Sensors {
         context
     }
 
-    /// A context of its own for a kind of event.
+    /// A new context of the chosen sensors, for one event source.
     pub(super) fn context(&mut self) -> Result<MeasurementContext, Failure> {
         Ok(MeasurementContext::new(&mut self.sources, &self.names)?)
     }

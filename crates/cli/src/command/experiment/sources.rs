@@ -16,15 +16,15 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 
-/// An event for each signal that this process gets. The system may merge signals that come faster
-/// than they are taken.
+/// An event for each signal of one kind that this process gets. The system may merge signals that
+/// come faster than they are taken.
 pub(super) struct SignalEvents {
     name: Arc<str>,
     signals: Signals,
 }
 
 impl SignalEvents {
-    /// Events of the signal USR1 or USR2, by its word.
+    /// Events of the signal USR1 for the word `USR1`, otherwise of USR2.
     pub(super) fn of_word(name: &str, word: &str) -> io::Result<Self> {
         let signal = if word == "USR1" { SIGUSR1 } else { SIGUSR2 };
         Ok(Self { name: name.into(), signals: Signals::new([signal])? })
@@ -97,6 +97,7 @@ fn copied(descriptor: u32) -> io::Result<File> {
     Ok(pidfd_getfd(&own, descriptor, PidfdGetfdFlags::empty())?.into())
 }
 
+/// Whether reading may succeed later: there was no data yet, or a signal interrupted it.
 fn is_for_now(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }

@@ -74,7 +74,7 @@ fn figures(events: &[EventSummary]) -> Table {
     table
 }
 
-/// Appends the cost of measuring.
+/// Appends the cost of measuring, or that no event came.
 fn cost(text: &mut String, end: &ExperimentEnd, elapsed: Duration, busy: Duration) {
     let summary = &end.summary;
     let Some(mean) = summary.overhead.mean() else {

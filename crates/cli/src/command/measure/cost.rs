@@ -8,7 +8,7 @@ use perfhive::measure::{SampleRecord, TimeSource};
 use perfhive_view::number::{push_float, push_grouped};
 use std::time::Duration;
 
-/// The number of the newest samples from which the median is computed.
+/// The most samples from which the median is computed; of more, the newest.
 const KEPT: usize = 100_000;
 
 /// The durations of samples, in ns.
@@ -20,6 +20,7 @@ struct Series {
 }
 
 impl Series {
+    /// Adds the duration of a sample, in place of the oldest kept one if there are [`KEPT`].
     fn add(&mut self, nanos: u64) {
         let place = self.count as usize % KEPT;
         match self.newest.get_mut(place) {
@@ -30,7 +31,8 @@ impl Series {
         self.longest = self.longest.max(nanos);
     }
 
-    /// The median duration; the greater of the middle two for an even number. `None` without samples.
+    /// The median of the [`KEPT`] newest durations; the greater of the middle two for an even
+    /// number. `None` without samples.
     fn median(&self) -> Option<u64> {
         let mut sorted = self.newest.clone();
         sorted.sort_unstable();

@@ -113,7 +113,7 @@ impl Rows {
         self.records.row(text, fields.into_iter().chain(self.none()));
     }
 
-    /// Adds a figure of the cost: a number of samples, or a time in ns.
+    /// Adds a figure of the cost: the time `nanos`, or if it is `None` the number of samples.
     pub(super) fn cost(
         &mut self,
         text: &mut String,
@@ -142,7 +142,8 @@ impl Rows {
     }
 }
 
-/// The subject of an anomaly, and how many things it counts (`None` for no number).
+/// The group of sensors or the data source that an anomaly is about (empty for any other anomaly),
+/// and how many things the anomaly counts (`None` if it counts none).
 fn subject(anomaly: &Anomaly) -> (&str, Option<u64>) {
     match anomaly {
         Anomaly::Born { group, count } | Anomaly::Gone { group, count } => {

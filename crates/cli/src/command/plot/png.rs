@@ -79,7 +79,8 @@ fn paint((red, green, blue): Rgb) -> Paint<'static> {
     paint
 }
 
-/// Draws a letter whose upper left corner is at a point; parts outside the picture are left out.
+/// Draws a letter with its upper left corner at a point; parts outside the picture are left out. A
+/// letter that the font lacks is drawn as `?`, and `…` as a full stop.
 fn letter(pixels: &mut Pixmap, x: f32, y: f32, character: char, (red, green, blue): Rgb) {
     let character = if character == '…' { '.' } else { character };
     let Some(raster) = raster(character).or_else(|| raster('?')) else { return };

@@ -15,7 +15,7 @@ pub(super) struct Column {
     pub(super) title: String,
     /// The key of the column in rows for programs.
     pub(super) key: String,
-    /// The English name of the column's counter.
+    /// The English name of the column's counter; empty for a column without one.
     pub(super) english: String,
     /// The column's counter; `None` for a column without one, such as the name.
     pub(super) counter: Option<TitleIndex>,
@@ -47,11 +47,13 @@ fn words(args: &Ps) -> Vec<&str> {
     words.map(str::trim).chain(order(args).map(sort_key)).collect()
 }
 
-/// The order that is asked for; the first of a list are those with the most processor time, unless it says otherwise.
+/// The text of `--sort`; without it `-cpu` (the most processor time first) if `--top` is given,
+/// otherwise `None`.
 fn order(args: &Ps) -> Option<&str> {
     args.sort.as_deref().or(args.top.map(|_| "-cpu"))
 }
 
+/// The column in the text of `--sort`, without the signs before it.
 fn sort_key(text: &str) -> &str {
     text.trim().trim_start_matches(['-', '+'])
 }
@@ -101,6 +103,8 @@ pub(super) fn choose(
     Ok(Chosen { columns, sort })
 }
 
+/// The column for a word of the command line: a short name, a title index, or the name of a
+/// counter. A failure for any other word.
 fn column(
     processes: &mut Processes,
     session: &mut Session,

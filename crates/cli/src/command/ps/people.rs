@@ -21,8 +21,8 @@ pub(super) fn owner(pid: u64) -> Option<String> {
     Some(user.map_or_else(|| number.to_string(), |user| user.name))
 }
 
-/// The command line of a process, its arguments separated by blanks; for a kernel thread, which has none,
-/// the name in brackets. `None` if the process has ended.
+/// The command line of a process, its arguments separated by blanks; for a process without one,
+/// such as a kernel thread, the name in brackets. `None` if the process is gone.
 #[cfg(target_os = "linux")]
 pub(super) fn command(pid: u64) -> Option<String> {
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;

@@ -57,6 +57,8 @@ impl<'a> Index<'a> {
         self.declared.get(&offset).unwrap_or(&Declared::Nothing)
     }
 
+    /// `object` or `counter` for a name; `None` if the definition does not tell which names are
+    /// objects.
     fn kind(&self, offset: u32) -> Option<&'static str> {
         match () {
             () if self.objects.contains(&offset) => Some("object"),
@@ -66,6 +68,7 @@ impl<'a> Index<'a> {
     }
 }
 
+/// The help text of the name at this offset; `None` if there is none.
 fn help(texts: &Texts, offset: u32) -> Option<&str> {
     let place = texts.help.binary_search_by_key(&offset, |(at, _)| *at).ok()?;
     texts.help.get(place).map(|(_, text)| text.as_str())

@@ -17,7 +17,7 @@ use std::path::Path;
 /// The most summaries of times and sensors that are kept. The sketch of one takes up to some 16
 /// KiB.
 const MOST_FIGURES: usize = 8192;
-/// The most sensors of which the units are kept.
+/// The most sensors of which the units are kept, and the most event sources with an interval.
 const MOST_SENSORS: usize = 4096;
 /// The most parts of the timeline.
 const MOST_PARTS: usize = 12;
@@ -133,7 +133,8 @@ struct Records {
     figures: usize,
     /// The number of events and readings that found no room.
     left_out: u64,
-    /// The first and the last time of an event, in seconds from the experiment's beginning.
+    /// The first and the last time of an event or of the start of a section, in seconds from the
+    /// experiment's beginning.
     span: Option<(f64, f64)>,
     /// The event sources with an interval.
     clocks: HashSet<String>,
@@ -212,6 +213,7 @@ impl Records {
         Ok(())
     }
 
+    /// Extends `span` by a time.
     fn note(&mut self, time: f64) {
         let (first, last) = self.span.unwrap_or((time, time));
         self.span = Some((first.min(time), last.max(time)));
@@ -234,6 +236,8 @@ impl Records {
         Some(self.events.len() - 1)
     }
 
+    /// Counts an event in the figures at a place of `events`, with its times and the values of its
+    /// sensors.
     fn count(
         &mut self,
         place: usize,

@@ -13,7 +13,8 @@ use perfhive_view::report::{
 };
 use perfhive_view::{Detail, Quantity};
 
-/// The most gaps, restarts and names of each kind that are listed.
+/// The most gaps, the most restarts of the machine, and the most restarted programs that are
+/// listed.
 const MOST: usize = 10;
 
 pub(super) fn page(
@@ -54,12 +55,13 @@ pub(in crate::command) fn grouped(number: u64) -> String {
     text
 }
 
-/// A time for people.
+/// A time for people, in the local time zone; `unknown` if it is no valid date.
 pub(in crate::command) fn time(time: FileTime) -> String {
     local(time.to_system_time(), None).unwrap_or_else(|| "unknown".to_string())
 }
 
-/// A length of time in steps of 100 ns.
+/// The text of a length of time that is given in steps of 100 ns: `12.345 s` below a minute,
+/// otherwise as clocks show it.
 pub(in crate::command) fn duration(steps: i64) -> String {
     let seconds = steps as f64 / 1e7;
     if seconds.abs() < 60.0 {

@@ -39,7 +39,7 @@ impl Screen {
         lines.saturating_sub(1 + self.notes(output).len())
     }
 
-    /// The lines of the newest warnings, as many as fit.
+    /// The lines of the newest warnings, as many as fit into a quarter of the terminal's lines.
     fn notes(&self, output: &Output) -> Vec<String> {
         let (columns, lines) = output.size().unwrap_or((80, 24));
         let room = (lines / 4).max(1);

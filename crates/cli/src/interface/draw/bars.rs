@@ -79,8 +79,8 @@ impl Screen<'_> {
         self.more(area, entries.len().saturating_sub(first + lines), rest);
     }
 
-    /// Writes into the line above an area how many entries follow below (`hidden`), and how many lines of smaller
-    /// values a pane leaves out (`rest`).
+    /// Writes into the line above an area how many entries follow below (`hidden`), and how many
+    /// lines of smaller values a pane leaves out (`rest`); nothing if both are 0.
     pub(super) fn more(&mut self, area: Rect, hidden: usize, rest: usize) {
         let text = match (hidden, rest) {
             (0, 0) => return,

@@ -28,8 +28,8 @@ struct Column {
     title: String,
 }
 
-/// The arrow behind the title of the column by which the table is sorted, or an empty text; `None` is the
-/// column of instances.
+/// The arrow behind the title of the column by which the table is sorted, or an empty text; `None`
+/// is the column of instances, which has an arrow only in reversed order.
 fn arrow(pane: &Pane, column: Option<usize>) -> &'static str {
     match (pane.sort == column, pane.is_reversed) {
         (true, true) => "▴",
@@ -212,6 +212,7 @@ impl Screen<'_> {
         self.text_to(line, end, text, style);
     }
 
+    /// The text that a table without rows shows: why it has none.
     fn why_empty(&self, model: &Model, pane: &Pane) -> String {
         let shown: Vec<&perfhive_view::Sample> =
             (0..model.sources.len()).filter_map(|source| model.shown(source)).collect();
@@ -238,8 +239,8 @@ impl Screen<'_> {
     }
 }
 
-/// The title of a column: the counter's name in the shown language or, where it is unknown, the name or
-/// pattern in the path.
+/// The title of a column: the counter's name in the shown language or, where it is unknown or the
+/// path stands for several counters, the name or pattern in the path.
 fn title_of(model: &Model, counter: &Counter) -> String {
     let mut values = model.sources.iter().flat_map(|one| &one.latest.values);
     let value = values.find(|value| !counter.has_several && *value.path == *counter.path);

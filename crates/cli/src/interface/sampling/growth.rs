@@ -33,6 +33,8 @@ const MOST_AGAIN: usize = 10_000;
 pub(super) struct Recent(VecDeque<(FileTime, FileTime)>);
 
 impl Recent {
+    /// Adds a sample, and drops the oldest ones as long as the second of the samples is at least
+    /// [`BACK`] older than the new one, or more than [`MOST_AGAIN`] are kept.
     pub(super) fn push(&mut self, found_by: FileTime, time: FileTime) {
         self.0.push_back((found_by, time));
         let is_old = |(_, other): &(_, FileTime)| time.0.saturating_sub(other.0) >= BACK;
@@ -51,8 +53,8 @@ pub(crate) struct Growth {
 }
 
 impl Growth {
-    /// The growth of files with their length at present; made before they are opened. `None` if one is no regular
-    /// file.
+    /// The growth of files with their length at present; made before they are opened. `None` if
+    /// there are none, or if one is no regular file.
     pub(crate) fn of(files: Vec<PathBuf>, reopen: Reopen) -> Option<Self> {
         let length = length(&files)?;
         Some(Self { files, length, reopen, pause: PAUSE })
@@ -82,7 +84,8 @@ fn length(files: &[PathBuf]) -> Option<u64> {
 }
 
 impl Reader {
-    /// The next order; `None` if it is time to look whether the recording has grown.
+    /// The next order; `None` if it is time to look whether the recording has grown. An error if
+    /// the interface has ended.
     pub(super) fn wait(&self, orders: &Receiver<Order>) -> Result<Option<Order>, Ended> {
         match &self.growth {
             Some(growth) => match orders.recv_timeout(growth.pause) {
@@ -132,7 +135,8 @@ impl Reader {
         lacking.iter().any(|path| self.query.add(path).is_ok_and(|id| self.query.remove(id)))
     }
 
-    /// Goes behind the first of the recent samples; `false` if the recording does not have that sample any more.
+    /// Goes behind the first of the recent samples; `false` if there is none, or the recording does
+    /// not have it any more.
     fn find(&mut self) -> Result<bool, QueryError> {
         self.renew()?;
         let Some((time, _)) = self.recent.0.front().copied() else { return Ok(false) };

@@ -10,7 +10,8 @@ use perfhive_view::past::Window;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// The most readings in one message, which bounds the memory of messages that wait.
+/// The number of readings at which a message is full, which bounds the memory of messages that
+/// wait. Only the last sample of a message may exceed it.
 const MOST_VALUES: usize = 20_000;
 
 /// The part of a recording that is read.

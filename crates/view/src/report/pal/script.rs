@@ -1,8 +1,10 @@
 //! An interpreter for the thresholds of PAL: the small part of PowerShell that most of them consist of.
 //!
-//! It knows assignments, `+ - * /`, parentheses, casts to whole and other numbers, numbers with `KB` to `TB`,
-//! `[Math]::Round`, `If` and `Else`, `switch`, texts with `-eq`, `-ne`, `.ToUpper()` and `.Substring()`, the
-//! number of a collection's instances (`.Count`), and the call of `StaticThreshold`. Anything else is an error that names it: nothing is guessed.
+//! It knows assignments, `+ - * /`, parentheses, casts to whole and other numbers, numbers with
+//! `KB` to `TB`, `[Math]::Round`, `If`, `ElseIf` and `Else` with comparisons joined by `-and` or
+//! `-or`, `switch`, texts with `-eq`, `-ne`, `.ToUpper()`, `.ToLower()` and `.Substring()`, the
+//! number of a collection's instances (`.Count`), and the call of `StaticThreshold`. Anything else
+//! is an error that names it: nothing is guessed.
 
 use super::tokens::{Kind, Token, tokens};
 use crate::report::threshold::Comparison;
@@ -24,10 +26,12 @@ pub(super) trait World {
     /// if there is no such collection, or its counters cannot be found.
     fn count(&mut self, collection: &str) -> Option<f64>;
 
-    /// The value of a variable that the script does not set, or why there is none.
+    /// The number in a variable that the script does not set, or the reason why there is none.
+    /// `name` is in lower case.
     fn variable(&mut self, name: &str) -> Result<f64, String>;
 
-    /// The text of a variable that the script does not set, or the reason why there is none.
+    /// The text of a variable that the script does not set, or the reason why there is none. `name`
+    /// is in lower case.
     fn text(&mut self, name: &str) -> Result<String, String>;
 }
 
@@ -61,6 +65,8 @@ enum NumberType {
 }
 
 impl NumberType {
+    /// The type with this name in lower case, with or without `system.`; an error for any other
+    /// type.
     fn of(name: &str) -> Result<Self, String> {
         match name.strip_prefix("system.").unwrap_or(name) {
             "int" | "int32" => Ok(Self::Int),
@@ -70,7 +76,9 @@ impl NumberType {
         }
     }
 
-    /// The value in this type. Whole numbers are rounded as PowerShell does: to the nearest, halves to even.
+    /// The value in this type: for `Int` and `Long` rounded as PowerShell does, to the nearest
+    /// whole number, halves to even. An error for a number beyond the range of `Int`, and beyond
+    /// 2^53 for `Long`.
     fn apply(self, value: f64) -> Result<f64, String> {
         let limit = match self {
             Self::Any => return Ok(value),
@@ -85,6 +93,8 @@ impl NumberType {
     }
 }
 
+/// A script that is being run: its tokens, the place `at` of the next one, and what it has set and
+/// called so far.
 struct Script<'a> {
     tokens: &'a [Token],
     at: usize,
@@ -96,16 +106,19 @@ struct Script<'a> {
 }
 
 impl Script<'_> {
+    /// The next token, which is not taken; `None` at the end.
     fn peek(&self) -> Option<&Kind> {
         self.tokens.get(self.at).map(|token| &token.kind)
     }
 
+    /// Takes the next token; `None` at the end.
     fn take(&mut self) -> Option<Kind> {
         let token = self.tokens.get(self.at)?;
         self.at += 1;
         Some(token.kind.clone())
     }
 
+    /// The error for the next token, or for the end of the script.
     fn unexpected(&self) -> String {
         match self.tokens.get(self.at) {
             Some(token) => format!("uses {:?}", token.text),
@@ -121,6 +134,7 @@ impl Script<'_> {
         matches!(self.peek(), Some(Kind::Word(found)) if found == word)
     }
 
+    /// Takes a sign; an error if the next token is another.
     fn skip(&mut self, sign: char) -> Result<(), String> {
         if !self.is_sign(sign) {
             return Err(self.unexpected());
@@ -129,6 +143,7 @@ impl Script<'_> {
         Ok(())
     }
 
+    /// Counts one more level of nesting; an error if these are more than [`DEEPEST`].
     fn deeper(&mut self) -> Result<(), String> {
         self.depth += 1;
         if self.depth > DEEPEST { Err("is nested too deeply".to_string()) } else { Ok(()) }
@@ -146,6 +161,8 @@ impl Script<'_> {
         }
     }
 
+    /// Reads `$name = value`, with or without a type in front, and sets the variable if `does` is
+    /// true.
     fn assignment(&mut self, does: bool) -> Result<(), String> {
         let kind = match self.peek() {
             Some(Kind::Cast(name)) => {
@@ -177,6 +194,8 @@ impl Script<'_> {
         Ok(())
     }
 
+    /// Reads `if (condition) { ... }` with its `elseif` and `else`, and runs the chosen block if
+    /// `does` is true.
     fn conditional(&mut self, does: bool) -> Result<(), String> {
         self.at += 1;
         self.skip('(')?;
@@ -193,7 +212,8 @@ impl Script<'_> {
         Ok(())
     }
 
-    /// `switch (value) { label { ... } ... default { ... } }`.
+    /// Reads `switch (value) { label { ... } ... default { ... } }`. If `does` is true, runs the
+    /// block of each label that equals the value, or the default block if no label does.
     fn switch(&mut self, does: bool) -> Result<(), String> {
         self.deeper()?;
         self.at += 1;
@@ -252,6 +272,7 @@ impl Script<'_> {
         Ok(Some(text))
     }
 
+    /// The text of a variable, from the script if it sets one, otherwise from the world.
     fn text_of(&mut self, name: &str) -> Result<String, String> {
         match self.texts.get(name) {
             Some(text) => Ok(text.clone()),
@@ -289,6 +310,7 @@ impl Script<'_> {
         Ok(changed)
     }
 
+    /// Reads statements in braces, and runs them if `does` is true.
     fn block(&mut self, does: bool) -> Result<(), String> {
         self.deeper()?;
         self.skip('{')?;
@@ -299,8 +321,8 @@ impl Script<'_> {
         self.skip('}')
     }
 
-    /// Reads a condition and returns whether it holds: `a -gt b`, or several comparisons in parentheses with
-    /// `-and` or `-or` between them.
+    /// Reads a condition and returns whether it holds, always `false` unless `does` is true: `a -gt
+    /// b`, or several comparisons in parentheses with `-and` or `-or` between them.
     fn condition(&mut self, does: bool) -> Result<bool, String> {
         let mut holds = self.comparison(does)?;
         while let Some(Kind::Word(word)) = self.peek() {
@@ -316,6 +338,8 @@ impl Script<'_> {
         Ok(holds)
     }
 
+    /// Reads a comparison of two numbers or two texts, or a condition in parentheses, and returns
+    /// whether it holds; always `false` unless `does` is true.
     fn comparison(&mut self, does: bool) -> Result<bool, String> {
         let start = self.at;
         if self.is_sign('(') {
@@ -352,6 +376,8 @@ impl Script<'_> {
         Ok(does && comparison.holds(left, right))
     }
 
+    /// The value of products with `+` or `-` between them, calculated from the left; 0 unless
+    /// `does` is true.
     fn sum(&mut self, does: bool) -> Result<f64, String> {
         let mut value = self.product(does)?;
         while let Some(sign) = self.operator(['+', '-']) {
@@ -361,6 +387,8 @@ impl Script<'_> {
         self.finite(value)
     }
 
+    /// The value of factors with `*` or `/` between them, calculated from the left; 0 unless `does`
+    /// is true.
     fn product(&mut self, does: bool) -> Result<f64, String> {
         let mut value = self.factor(does)?;
         while let Some(sign) = self.operator(['*', '/']) {
@@ -370,11 +398,13 @@ impl Script<'_> {
         if does { self.finite(value) } else { Ok(0.0) }
     }
 
+    /// The value, or an error if it is infinite or no number.
     fn finite(&self, value: f64) -> Result<f64, String> {
         if value.is_finite() { Ok(value) } else { Err("divides by zero".to_string()) }
     }
 
-    /// Takes an operator that is one of two signs; `None` if the next token is not, or begins a line.
+    /// Takes an operator that is one of two signs; `None` if the next token is neither of them, or
+    /// begins a line.
     fn operator(&mut self, signs: [char; 2]) -> Option<char> {
         let token = self.tokens.get(self.at).filter(|token| !token.begins_line)?;
         match token.kind {
@@ -386,6 +416,9 @@ impl Script<'_> {
         }
     }
 
+    /// The value of a number, a variable, a count, a call of `::Round` or a sum in parentheses,
+    /// with any signs and casts before it. Unless `does` is true, variables and counts are not
+    /// looked up, and are 0.
     fn factor(&mut self, does: bool) -> Result<f64, String> {
         self.deeper()?;
         let token = self.peek().cloned();
@@ -444,6 +477,7 @@ impl Script<'_> {
         Ok((value * factor).round_ties_even() / factor)
     }
 
+    /// Reads a call of `StaticThreshold` with its arguments, and keeps it if `does` is true.
     fn call(&mut self, does: bool) -> Result<(), String> {
         self.at += 1;
         let (mut collection, mut sign, mut limit, mut is_trend) = (None, None, None, false);
@@ -477,6 +511,7 @@ impl Script<'_> {
         Ok(())
     }
 
+    /// The error for the token that was taken last.
     fn unexpected_before(&mut self) -> String {
         self.at -= 1;
         self.unexpected()
@@ -488,6 +523,7 @@ fn is_same(a: &str, b: &str) -> bool {
     a.to_lowercase() == b.to_lowercase()
 }
 
+/// The comparison of the word for an operator, such as `gt`; `None` for another word.
 fn comparison(word: &str) -> Option<Comparison> {
     Some(match word.to_ascii_lowercase().as_str() {
         "gt" => Comparison::Greater,

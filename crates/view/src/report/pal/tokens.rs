@@ -4,17 +4,18 @@
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Kind {
     Number(f64),
-    /// `$name`, in lower case.
+    /// `$name`: the name in lower case.
     Variable(String),
-    /// `$name.Count`.
+    /// `$name.Count`: the name in lower case.
     Count(String),
-    /// `$name.Substring`, `$name.ToUpper` and `$name.ToLower`, in lower case.
+    /// `$name.Substring`, `$name.ToUpper` or `$name.ToLower`: the name and the method in lower
+    /// case.
     Method(String, &'static str),
-    /// A word or `-word`, in lower case.
+    /// A word, `-word` or `::word`, with its signs, in lower case.
     Word(String),
-    /// A text in quotes.
+    /// The text between single or double quotes.
     Text(String),
-    /// `[name]`, in lower case.
+    /// `[name]`: the name in lower case.
     Cast(String),
     Sign(char),
 }
@@ -29,7 +30,7 @@ pub(super) struct Token {
     pub(super) begins_line: bool,
 }
 
-/// The tokens of a script, or a reason that names the text that is no token.
+/// The tokens of a script, without comments, or an error that names the text that is no token.
 pub(super) fn tokens(code: &str) -> Result<Vec<Token>, String> {
     let mut tokens = Vec::new();
     for line in code.lines() {

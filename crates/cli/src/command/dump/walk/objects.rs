@@ -61,6 +61,8 @@ impl<'a> Walk<'a> {
         at
     }
 
+    /// Notes that the data ends at offset `at`, where `count` more objects should begin, and passes
+    /// the message to the sink.
     fn missing_objects(&mut self, at: usize, count: u32, sink: Sink<'_>) {
         let text = match count {
             1 => "the data ends where another object should begin".to_string(),
@@ -71,8 +73,8 @@ impl<'a> Walk<'a> {
         sink(&Item { text, ..self.item(Kind::Damage, at, 0, "") });
     }
 
-    /// The offset of the next object that is sound from its first byte to its last; `None` if there
-    /// is none, or if `patience` is used up.
+    /// The offset of the next object that has counters and is sound from its first byte to its
+    /// last; `None` if there is none, or if `patience` is used up.
     fn next_sound_object(&self, from: usize, patience: &mut usize) -> Option<usize> {
         let mut at = from.next_multiple_of(4);
         while at + PERF_OBJECT_TYPE::SIZE <= self.bytes.len() {

@@ -13,7 +13,7 @@ use perfhive::recording::RecordLines;
 use perfhive_view::number::{push_float, push_grouped};
 use serde_json::{Map, Value, json};
 
-/// The rows of readings around events, and their source.
+/// The rows of readings around events, and the collection that they were made from.
 type Found = (Vec<AroundRow>, Around);
 
 pub(super) fn page(

@@ -16,7 +16,8 @@ const PLOT: (f64, f64, f64, f64) = (8.0, 6.0, 404.0, 110.0);
 struct Scale {
     begin: FileTime,
     steps: f64,
-    /// The longest pause within a line, in steps of 100 ns; a longer one breaks it.
+    /// The longest pause between two samples of a line, in steps of 100 ns; a longer one breaks the
+    /// line.
     longest: f64,
     low: f64,
     high: f64,
@@ -33,11 +34,13 @@ impl Scale {
         Self { begin: *begin, steps, longest, low, high, plot }
     }
 
+    /// The horizontal place of a time; a time beyond the scale stands at its nearer end.
     fn x(&self, time: FileTime) -> f64 {
         let part = ((time.0 - self.begin.0) as f64 / self.steps).clamp(0.0, 1.0);
         self.plot.0 + part * self.plot.2
     }
 
+    /// The vertical place of a value; a value beyond the scale stands at its nearer end.
     fn y(&self, value: f64) -> f64 {
         let part = ((value - self.low) / (self.high - self.low)).clamp(0.0, 1.0);
         self.plot.1 + (1.0 - part) * self.plot.3
@@ -68,7 +71,9 @@ impl Scale {
     }
 }
 
-/// The range of a chart: percentages up to 100, amounts from 0 unless they hardly change.
+/// The lowest and the highest value on a chart: for percentages at least 0 and 100; otherwise from
+/// 0 (from the least value if it is negative), or from below the least value if that is more than
+/// half of the greatest. Limits that are far from the values do not count.
 fn range(unit: &str, lines: &[(Option<&str>, &CounterReport)], limits: &[f64]) -> (f64, f64) {
     let low = lines.iter().map(|(_, counter)| counter.summary.minimum);
     let high = lines.iter().map(|(_, counter)| counter.summary.maximum);
