@@ -9,11 +9,12 @@ pub(crate) mod wide;
 pub(crate) mod wrap;
 
 /// The text of a file in UTF-8, or in UTF-16 with a byte order mark, as PowerShell's `>` writes it;
-/// `None` for any other encoding.
+/// `None` for any other encoding, or if the last unit is cut.
 pub(crate) fn decoded(bytes: &[u8]) -> Option<String> {
     let units = |rest: &[u8], unit: fn([u8; 2]) -> u16| {
-        let units: Vec<u16> = rest.as_chunks().0.iter().map(|pair| unit(*pair)).collect();
-        String::from_utf16(&units).ok()
+        let (pairs, rest) = rest.as_chunks();
+        let units: Vec<u16> = pairs.iter().map(|pair| unit(*pair)).collect();
+        String::from_utf16(&units).ok().filter(|_| rest.is_empty())
     };
     match bytes {
         [0xff, 0xfe, rest @ ..] => units(rest, u16::from_le_bytes),

@@ -95,7 +95,7 @@ pub struct BindingCounts {
     /// The sum of the times from when the source returned an event until its record was complete.
     pub busy: Duration,
     /// Whether the binding records events: `false` if it is stopped, has reached its limit or has
-    /// failed.
+    /// failed, or if its event source has ended.
     pub running: bool,
     /// The number of events after which the binding records no more; `None` for no limit.
     pub limit: Option<u64>,
@@ -147,6 +147,8 @@ struct Bound {
     /// The number of times that the filter was changed.
     filters: AtomicU64,
     stopped: AtomicBool,
+    /// Whether the event source has no more events.
+    ended: AtomicBool,
     limit: AtomicU64,
     failure: Mutex<Option<String>>,
 }
@@ -369,6 +371,7 @@ impl ExperimentHandle {
             filter: Mutex::new(filter),
             filters: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
             limit: AtomicU64::new(u64::MAX),
             failure: Mutex::new(None),
         });
@@ -377,6 +380,7 @@ impl ExperimentHandle {
             if let Err(error) = theirs.work(Box::new(source), context, &shared) {
                 *locked(&theirs.failure) = Some(error);
             }
+            theirs.ended.store(true, Ordering::Relaxed);
         };
         let mut list = locked(&self.0.bound);
         if locked(&self.0.wanted).closed {
@@ -394,7 +398,7 @@ impl ExperimentHandle {
     /// sections. Sensors, filter, counts and the source's name stay.
     ///
     /// # Errors
-    /// Where there is no such binding, its event source has failed, or the experiment has ended.
+    /// Where there is no such binding, or its event source or the experiment has ended.
     pub fn replace(
         &self,
         source: &str,
@@ -405,7 +409,7 @@ impl ExperimentHandle {
         let Some(one) = list.iter().find(|one| *one.bound.source == *source) else {
             return failed("there is no such event source");
         };
-        if locked(&self.0.wanted).closed || locked(&one.bound.failure).is_some() {
+        if locked(&self.0.wanted).closed || one.bound.ended.load(Ordering::Relaxed) {
             return failed("it has ended");
         }
         locked(&one.bound.halves).change(with.halves());
@@ -602,7 +606,7 @@ impl Bound {
             busy: Duration::from_nanos(load(&self.busy)),
             limit: Some(load(&self.limit)).filter(|limit| *limit < u64::MAX),
             columns: self.columns.clone(),
-            running: failure.is_none()
+            running: !self.ended.load(Ordering::Relaxed)
                 && !self.stopped.load(Ordering::Relaxed)
                 && load(&self.events) < load(&self.limit),
             failure,

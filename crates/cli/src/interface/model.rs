@@ -234,7 +234,7 @@ pub(crate) struct Model {
     /// The objects and counters of all sources.
     pub(crate) tree: Option<Arc<Tree>>,
     /// The object and counter that will be explained once the tree is read.
-    pub(crate) to_explain: Option<(String, String)>,
+    pub(crate) to_explain: Option<(String, Option<String>)>,
     pub(crate) interval: Duration,
     pub(crate) size: (u16, u16),
     pub(crate) hits: Hits,

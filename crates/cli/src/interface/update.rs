@@ -93,7 +93,7 @@ impl Model {
             Event::Tree(tree) => {
                 self.take_tree(source, tree);
                 if let Some((object, counter)) = self.to_explain.take() {
-                    self.explain(&object, Some(&counter), &mut effects);
+                    self.explain(&object, counter.as_deref(), &mut effects);
                 }
             }
             Event::Instances(object, names) => {
@@ -197,7 +197,7 @@ impl Model {
         effects: &mut Vec<Effect>,
     ) {
         let Some(tree) = &self.tree else {
-            self.to_explain = counter.map(|counter| (object.to_string(), counter.to_string()));
+            self.to_explain = Some((object.to_string(), counter.map(str::to_string)));
             self.message = "asking the source for its help texts".to_string();
             effects.push(Effect::Browse);
             return;

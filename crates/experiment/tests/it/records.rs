@@ -91,6 +91,22 @@ fn records_reach_callback_channel_and_file() {
 }
 
 #[test]
+fn a_binding_ends_with_its_event_source() {
+    let experiment = Experiment::builder().start().unwrap();
+    let handle = experiment.handle();
+    handle.bind(Burst::new(3), context(shown())).unwrap();
+    let end = std::time::Instant::now() + Duration::from_secs(60);
+    while handle.bindings()[0].running {
+        assert!(std::time::Instant::now() < end, "{:?}", handle.bindings());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let binding = &handle.bindings()[0];
+    assert_eq!((binding.events, binding.failure.as_deref()), (3, None));
+    assert!(handle.replace("burst", Burst::new(3)).is_err());
+    let _ = experiment.end();
+}
+
+#[test]
 fn deliveries_have_the_same_lines_and_no_record_is_later_than_the_end() {
     let (memory, other) = (Memory::default(), Memory::default());
     let builder = Experiment::builder().deliver(JsonLines::new(memory.clone()));

@@ -83,8 +83,9 @@ fn facts(page: &mut String, report: &Report, source: &str) -> fmt::Result {
         rows.push(("Time", format!("{} to {}", time(*first), time(*last))));
         rows.push(("Duration", duration(last.0 - first.0)));
     }
-    let every = report.timeline.interval().map(duration).unwrap_or_default();
-    rows.push(("Samples", format!("{}, one each {every}", grouped(times.len() as u64))));
+    let every = report.timeline.interval().map(|every| format!(", one each {}", duration(every)));
+    let samples = grouped(times.len() as u64);
+    rows.push(("Samples", samples + &every.unwrap_or_default()));
     for gap in report.timeline.gaps().iter().take(20) {
         let what = if gap.pause < 0 { "the clock was set back by" } else { "no sample for" };
         rows.push(("Gap", format!("{}: {what} {}", time(gap.begin), duration(gap.pause.abs()))));
