@@ -74,7 +74,8 @@ pub trait Provider: Send + Sync {
     fn released(&self) {}
 
     /// A reader that reads counters of one instance without data blocks. `None` if the provider has
-    /// no such reader, or none for these counters. The values must be those that a session writes.
+    /// no such reader for this object and these counters, or if the instance is not there. The
+    /// values must be those that a session writes.
     fn instance_reader(
         &self,
         object: TitleIndex,

@@ -74,8 +74,9 @@ pub trait Source: Send {
     }
 
     /// A reader that reads counters of one instance without data blocks. `None` if the source has
-    /// no such reader, or none for these counters. The caller then takes the values from
-    /// [`collect`](Self::collect), which also tells why a value is missing.
+    /// no such reader for this object and these counters, or if the instance is not there. The
+    /// caller then takes the values from [`collect`](Self::collect), which also tells why a value is
+    /// missing.
     fn instance_reader(
         &mut self,
         object: TitleIndex,

@@ -263,6 +263,37 @@ impl Source for Fails {
     }
 }
 
+/// A source that finds out another catalogue when it is asked for objects, and whose titles are late from then on.
+struct LateTitles(ReplaySource, bool);
+impl Source for LateTitles {
+    fn name(&self) -> &str {
+        "late:"
+    }
+    fn collect(&mut self, ask: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
+        self.0.collect(ask, out)
+    }
+    fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+        self.1 |= matches!(&ask.objects, ObjectQuery::Indexes(asked) if !asked.is_empty());
+        let mut catalogue = Catalogue::clone(&*self.0.catalogue(ask)?);
+        catalogue.generation += u64::from(self.1);
+        Ok(Arc::new(catalogue))
+    }
+    fn titles(&mut self, of: LanguageId, ask: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
+        match self.1 {
+            true => Err(SourceError::new(SourceErrorKind::Deadline, "late:", "late")),
+            false => self.0.titles(of, ask),
+        }
+    }
+}
+
+#[test]
+fn when_titles_are_late_a_name_is_not_called_unknown() {
+    let source = LateTitles(processes("A", &[&[("p", 1, 1, 1, 1)]]), false);
+    let mut query = Query::new(source).unwrap();
+    let error = query.add(r"\Unheard(p)\Working Set").unwrap_err();
+    assert!(matches!(&error, QueryError::Source(error) if error.is_transient()), "{error:?}");
+}
+
 #[test]
 fn when_one_source_fails_the_others_have_values() {
     let samples: [&[P<'_>]; 3] = [&[("p", 1, 1, 1, 1)], &[("p", 1, 1, 2, 1)], &[("p", 1, 1, 4, 1)]];

@@ -11,8 +11,8 @@ pub struct ParseError {
     /// Byte offset, from the start of the bytes given, of the structure or
     /// field that is wrong.
     pub offset: usize,
-    /// The `winperf.h` structure and field concerned, e.g.
-    /// `PERF_OBJECT_TYPE.TotalByteLength`.
+    /// The `winperf.h` structure and field that are wrong, e.g. `PERF_OBJECT_TYPE.TotalByteLength`;
+    /// the structure alone, e.g. `PERF_DATA_BLOCK`, if the bytes end before the structure does.
     pub field: &'static str,
     /// The value of the field that is wrong. If the data ends before a structure or the counter
     /// definitions of an object do, it is the number of bytes that were left.

@@ -119,7 +119,7 @@ impl NamesByIndex {
     }
 }
 
-/// The title indexes of an object and of its counters.
+/// The title indexes of the names of an object and of its counters; the object's comes first.
 fn indexes(object: &CatalogueObject) -> impl Iterator<Item = TitleIndex> {
     let counters = object.counters.iter().map(|counter| counter.name);
     std::iter::once(object.name).chain(counters)

@@ -98,7 +98,8 @@ const fn control(
     Binding { key: KeyCode::Char(letter), is_control: true, action, name, label, does }
 }
 
-/// All actions, in the order of the list of keys. A further key of an action has no name.
+/// All bindings of keys to actions, in the order of the list of keys. A binding has no name if it is
+/// a further key of its action, or if the action cannot be typed as a command.
 pub(crate) const BINDINGS: &[Binding] = &[
     key(KeyCode::Char('?'), Action::Help, "help", "?", "this list"),
     key(KeyCode::Char('q'), Action::Quit, "quit", "q", "end"),

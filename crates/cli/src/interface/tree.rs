@@ -16,7 +16,8 @@ pub(crate) struct TreeObject {
     pub(crate) source: Option<(usize, String)>,
     /// The name of the object in the shown language.
     pub(crate) name: String,
-    /// The names of the object in every language of the source, in lower case, one a line.
+    /// The texts that a search looks in, in lower case, one a line: the names of the object in every language of the
+    /// source (of the first source with it, if the object stands for all sources), and the label in `source`.
     pub(crate) search: String,
     pub(crate) help: String,
     pub(crate) is_costly: bool,

@@ -272,14 +272,16 @@ impl<S: Source> Lookup<S> {
         self.find_out(&ask.until(until))
     }
 
-    /// Makes the source find out the objects of `ask`. Returns whether the catalogue changed; an
-    /// error of the source is kept as the [`failure`](Self::failure).
+    /// Makes the source find out the objects of `ask`. Returns whether the directory has another
+    /// catalogue now; `false` also after an error of the source, which is kept as the
+    /// [`failure`](Self::failure).
     fn find_out(&mut self, ask: &Ask) -> bool {
         match self.source.catalogue(ask) {
             Ok(catalogue) if *catalogue != *self.directory.catalogue => {
                 let all_languages = self.all_languages;
                 // The titles may have changed with the catalogue.
-                if self.refresh(ask.until).is_err() {
+                if let Err(error) = self.refresh(ask.until) {
+                    self.failed = Some(error);
                     return false;
                 }
                 if all_languages {

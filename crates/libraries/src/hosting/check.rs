@@ -49,8 +49,8 @@ impl fmt::Display for Severity {
 pub struct Finding {
     /// The severity of the finding.
     pub severity: Severity,
-    /// The subject of the finding: the value string of a request, the name of a function,
-    /// `manifest`, or the number of threads that collected at once.
+    /// The subject of the finding: the value string of a request, `Open` or `Close`, `manifest`, or,
+    /// for collections at the same time, the number of threads, such as `4 threads`.
     pub asked: String,
     /// A text that says what the library did and, if that is wrong, the way out.
     pub message: String,

@@ -266,8 +266,8 @@ impl BinaryLogWriter {
     }
 }
 
-/// The records of the titles. Each has the machine's name, then as many pairs of index and name as
-/// fit.
+/// The records of the titles, each of at most [`PART`] bytes: the machine's name, then as many pairs
+/// of index and name as fit. A name that does not fit into a record of its own is left out.
 pub(super) fn records_of_titles(machine: &str, titles: Vec<(TitleIndex, &str)>) -> Vec<Vec<u8>> {
     let text = |text: &str| -> Vec<u8> {
         text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect()

@@ -414,7 +414,9 @@ impl RecordingWriter {
         Ok(())
     }
 
-    /// Writes the payload as a frame.
+    /// Compresses the payload and appends it to the file as a frame. A payload above [`MOST`] is an
+    /// error. After any error the next sample must be a keyframe: the stream of the compressor has
+    /// what the file lacks.
     fn write(&mut self, kind: FrameKind, time: FileTime) -> Result<(), SourceError> {
         let failed = |cause: std::io::Error| write_error(&self.path, &cause);
         self.frame.clear();

@@ -91,7 +91,8 @@ struct SensorObject {
     template: Option<ObjectTemplate>,
 }
 
-/// The data blocks of the events of an experiment and the readings at them, as a file of records gives them.
+/// A maker of data blocks from the events of an experiment and the readings at them, which a reader of records adds
+/// one by one.
 ///
 /// A block has the counts of all events so far, and the newest reading of each sensor.
 #[derive(Debug)]

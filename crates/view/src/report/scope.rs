@@ -171,7 +171,7 @@ impl ReportScope {
         Some((place, scoped.counters.len() - 1))
     }
 
-    /// Whether the scope lists no counter.
+    /// Whether the report lists no counter; also `true` for a scope whose counters are all read for thresholds only.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         !self.objects.iter().flat_map(|object| &object.counters).any(|counter| counter.is_shown)

@@ -29,8 +29,8 @@ use windows_sys::Win32::System::Threading::CREATE_NO_WINDOW;
 pub(crate) struct HostProcess {
     child: Option<Child>,
     job: Job,
-    /// The channel to a thread that writes requests into the pipe: a full pipe would block the
-    /// reader. `None` until that thread is started.
+    /// The channel to a thread that writes requests into the pipe, so that a full pipe does not
+    /// block the caller of [`send`](Self::send). `None` until that thread is started.
     requests: Option<Sender<Vec<u8>>>,
     /// The channel from a thread that reads answers; `None` in place of an invalid answer.
     answers: Receiver<Option<HostAnswer>>,
