@@ -138,8 +138,16 @@ pub(crate) struct Half {
 }
 
 impl Half {
+    /// An empty half with room for this number of records of `width` sensors. Its memory is written to
+    /// here: the kernel provides memory only then, which takes as long as an event.
     fn with_capacity(records: usize, width: usize) -> Self {
-        Self { heads: Vec::with_capacity(records), readings: Vec::with_capacity(records * width) }
+        let event = PerfEvent::now(&Arc::from(""));
+        let head = RecordHead { event, taken: 0, sample: Duration::ZERO, sampled: 0, done: 0 };
+        let reading = RecordedReading { value: None, raw: Some(0) };
+        let mut half =
+            Self { heads: vec![head; records], readings: vec![reading; records * width] };
+        half.clear();
+        half
     }
 
     /// A copy of the records for which `choice` is `true`; `width` is the number of sensors.
