@@ -504,6 +504,7 @@ impl Bound {
         // last event, and that of the last event.
         let (mut missed, mut told, mut last) = (0, 0, 0);
         let mut gaps = Gaps::default();
+        let none = Readings::new();
         loop {
             // The context is prepared before the event, so that the sample is taken at once. Where
             // all data sources fail, the event has no values, and the next one may.
@@ -557,7 +558,6 @@ impl Bound {
                 }
             }
             let sampled = clock::now();
-            let none = Readings::new();
             let decoded = if is_ready { context.decode_in_place().ok() } else { None };
             let readings = decoded.unwrap_or(&none);
             let wants = |filter: &mut BoundFilter| filter.wants_readings(&event, readings);
