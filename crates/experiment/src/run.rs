@@ -7,7 +7,7 @@ use crate::clock;
 use crate::deliver::Delivery;
 use crate::event::{Closer, EventSource, locked};
 use crate::filter::{BadFilter, BoundFilter, Choice, EventFilter};
-use crate::record::{Half, Kept, RecordColumn, RecordHead, RecordStore};
+use crate::record::{CAPACITY, Half, Kept, RecordColumn, RecordHead, RecordStore};
 use crate::section::{Halves, Sections};
 use crate::summary::ExperimentSummary;
 use gaps::Gaps;
@@ -16,10 +16,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
-
-/// The number of records of a binding that may wait for delivery, unless the builder says
-/// otherwise.
-const CAPACITY: usize = 16_384;
 
 /// A running experiment.
 ///
