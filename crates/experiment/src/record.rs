@@ -130,6 +130,10 @@ impl<'a> RecordBatch<'a> {
     }
 }
 
+/// The number of records of a binding that may wait for delivery, unless the builder says
+/// otherwise.
+pub(crate) const CAPACITY: usize = 16_384;
+
 /// One half of a binding's memory for records.
 #[derive(Debug, Default)]
 pub(crate) struct Half {
@@ -138,8 +142,18 @@ pub(crate) struct Half {
 }
 
 impl Half {
+    /// An empty half with room for this number of records of `width` sensors. Memory for the usual
+    /// number is written to here: the kernel provides it only then, which takes as long as an event.
     fn with_capacity(records: usize, width: usize) -> Self {
-        Self { heads: Vec::with_capacity(records), readings: Vec::with_capacity(records * width) }
+        let (heads, readings) = (Vec::with_capacity(records), Vec::with_capacity(records * width));
+        let mut half = Self { heads, readings };
+        let event = PerfEvent::now(&Arc::from(""));
+        let head = RecordHead { event, taken: 0, sample: Duration::ZERO, sampled: 0, done: 0 };
+        let written = records.min(CAPACITY);
+        half.heads.resize(written, head);
+        half.readings.resize(written * width, RecordedReading { value: None, raw: Some(0) });
+        half.clear();
+        half
     }
 
     /// A copy of the records for which `choice` is `true`; `width` is the number of sensors.

@@ -7,7 +7,7 @@ use crate::clock;
 use crate::deliver::Delivery;
 use crate::event::{Closer, EventSource, locked};
 use crate::filter::{BadFilter, BoundFilter, Choice, EventFilter};
-use crate::record::{Half, Kept, RecordColumn, RecordHead, RecordStore};
+use crate::record::{CAPACITY, Half, Kept, RecordColumn, RecordHead, RecordStore};
 use crate::section::{Halves, Sections};
 use crate::summary::ExperimentSummary;
 use gaps::Gaps;
@@ -16,10 +16,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
-
-/// The number of records of a binding that may wait for delivery, unless the builder says
-/// otherwise.
-const CAPACITY: usize = 16_384;
 
 /// A running experiment.
 ///
@@ -515,6 +511,7 @@ impl Bound {
         // last event, and that of the last event.
         let (mut missed, mut told, mut last) = (0, 0, 0);
         let mut gaps = Gaps::default();
+        let none = Readings::new();
         loop {
             // The context is prepared before the event, so that the sample is taken at once. Where
             // all data sources fail, the event has no values, and the next one may.
@@ -568,7 +565,6 @@ impl Bound {
                 }
             }
             let sampled = clock::now();
-            let none = Readings::new();
             let decoded = if is_ready { context.decode_in_place().ok() } else { None };
             let readings = decoded.unwrap_or(&none);
             let wants = |filter: &mut BoundFilter| filter.wants_readings(&event, readings);

@@ -222,37 +222,11 @@ impl MeasurementContext {
             record,
             values: Readings::new(),
         };
-        context.gather(|part, out| part.probe.baseline(out));
+        let Self { parts, record, values, .. } = &mut context;
+        gather(parts, &mut values.list, &mut record.anomalies, |part, out| {
+            part.probe.baseline(out)
+        });
         context
-    }
-
-    /// Collects the readings of every data source, which `read` reads, and puts them in the order
-    /// of the requested sensors.
-    fn gather(&mut self, mut read: impl FnMut(&mut SourceProbe, &mut Vec<SensorReading>)) {
-        let readings = &mut self.values.list;
-        readings.clear();
-        for part in &mut self.parts {
-            part.anomalies.clear();
-            let mut at = readings.len();
-            read(part, readings);
-            self.record.anomalies.append(&mut part.anomalies);
-            for reading in readings.iter_mut().skip(at) {
-                if let Some(asked) = part.asked.get(reading.asked) {
-                    reading.asked = *asked;
-                }
-            }
-            // The readings of one data source are in order already. Those of the next data source
-            // are moved between them, into the order in which the sensors were asked for.
-            while let Some(asked) = readings.get(at).map(|reading| reading.asked) {
-                let same = readings.iter().skip(at).take_while(|reading| reading.asked == asked);
-                let end = at + same.count();
-                let place = readings.iter().take(at).filter(|r| r.asked <= asked).count();
-                if let Some(moved) = readings.get_mut(place..end) {
-                    moved.rotate_right(end - at);
-                }
-                at = end;
-            }
-        }
     }
 
     /// The state of the context: which operation is possible next.
@@ -274,7 +248,8 @@ impl MeasurementContext {
     /// which leads back to [`State::Initialized`].
     pub fn prepare(&mut self) -> Result<(), MeasureError> {
         let possible = [State::Initialized, State::Prepared, State::Sampled];
-        let stage = self.enter(Operation::Prepare, &possible, State::Preparing)?;
+        let stage =
+            ActiveStage::enter(&self.state, Operation::Prepare, &possible, State::Preparing)?;
         self.record.anomalies.clear();
         self.record.anomalies.reserve(PLACES * self.parts.len());
         let mut good = self.parts.is_empty();
@@ -298,7 +273,12 @@ impl MeasurementContext {
     /// [`MeasureError::State`] in the wrong state; the first failure if every data source fails,
     /// which leads back to [`State::Initialized`].
     pub fn sample(&mut self) -> Result<&SampleRecord, MeasureError> {
-        let stage = self.enter(Operation::Sample, &[State::Prepared], State::Sampling)?;
+        let stage = ActiveStage::enter(
+            &self.state,
+            Operation::Sample,
+            &[State::Prepared],
+            State::Sampling,
+        )?;
         // These are reset first, so that nothing of the sample before is left even if a probe
         // panics.
         (self.record.duration, self.record.age) = (Duration::ZERO, Duration::ZERO);
@@ -354,8 +334,9 @@ impl MeasurementContext {
     /// # Errors
     /// [`MeasureError::State`].
     pub fn decode_in_place(&mut self) -> Result<&Readings, MeasureError> {
-        let stage = self.enter(Operation::Decode, &[State::Sampled], State::Decoding)?;
-        self.gather(|part, out| {
+        let stage =
+            ActiveStage::enter(&self.state, Operation::Decode, &[State::Sampled], State::Decoding)?;
+        gather(&mut self.parts, &mut self.values.list, &mut self.record.anomalies, |part, out| {
             part.probe.decode(part.failed.as_ref(), &mut part.anomalies, out);
         });
         stage.leads_to(State::Initialized);
@@ -430,38 +411,38 @@ impl MeasurementContext {
             state => Err(MeasureError::State { operation: Operation::Read, state }),
         }
     }
-
-    /// Checks that an operation is possible, and sets the state to `working` for as long as the
-    /// returned value lives.
-    fn enter(
-        &self,
-        operation: Operation,
-        possible: &[State],
-        working: State,
-    ) -> Result<ActiveStage, MeasureError> {
-        let state = self.state();
-        if !possible.contains(&state) {
-            return Err(MeasureError::State { operation, state });
-        }
-        self.state.store(working as u8, Ordering::Release);
-        Ok(ActiveStage { state: Arc::clone(&self.state), next: State::Initialized })
-    }
 }
 
 /// An operation in progress. When this is dropped, the context gets the state that was given to
 /// [`leads_to`](Self::leads_to) or, after a failure or panic, Initialized.
-struct ActiveStage {
-    state: Arc<AtomicU8>,
+struct ActiveStage<'a> {
+    state: &'a AtomicU8,
     next: State,
 }
 
-impl ActiveStage {
+impl<'a> ActiveStage<'a> {
+    /// Checks that an operation is possible, and sets the state to `working` for as long as the
+    /// returned value lives.
+    fn enter(
+        state: &'a AtomicU8,
+        operation: Operation,
+        possible: &[State],
+        working: State,
+    ) -> Result<Self, MeasureError> {
+        let now = State::of(state.load(Ordering::Acquire));
+        if !possible.contains(&now) {
+            return Err(MeasureError::State { operation, state: now });
+        }
+        state.store(working as u8, Ordering::Release);
+        Ok(Self { state, next: State::Initialized })
+    }
+
     fn leads_to(mut self, state: State) {
         self.next = state;
     }
 }
 
-impl Drop for ActiveStage {
+impl Drop for ActiveStage<'_> {
     fn drop(&mut self) {
         self.state.store(self.next as u8, Ordering::Release);
     }
@@ -495,6 +476,41 @@ impl SourceProbe {
             list.push(Anomaly::More { source: source(), count });
         }
         record.append(list);
+    }
+}
+
+/// Collects the readings of every data source, which `read` reads, and puts them in the order
+/// of the requested sensors.
+fn gather(
+    parts: &mut [SourceProbe],
+    readings: &mut Vec<SensorReading>,
+    anomalies: &mut Vec<Anomaly>,
+    mut read: impl FnMut(&mut SourceProbe, &mut Vec<SensorReading>),
+) {
+    readings.clear();
+    for part in parts {
+        part.anomalies.clear();
+        let mut at = readings.len();
+        read(part, readings);
+        anomalies.append(&mut part.anomalies);
+        for reading in readings.iter_mut().skip(at) {
+            if let Some(asked) = part.asked.get(reading.asked) {
+                reading.asked = *asked;
+            }
+        }
+        // The readings of the first data source are in order already. Those of the next data source
+        // are moved between them, into the order in which the sensors were asked for.
+        while at > 0
+            && let Some(asked) = readings.get(at).map(|reading| reading.asked)
+        {
+            let same = readings.iter().skip(at).take_while(|reading| reading.asked == asked);
+            let end = at + same.count();
+            let place = readings.iter().take(at).filter(|r| r.asked <= asked).count();
+            if let Some(moved) = readings.get_mut(place..end) {
+                moved.rotate_right(end - at);
+            }
+            at = end;
+        }
     }
 }
 

@@ -18,7 +18,6 @@ use crate::frame::Snapshot;
 use crate::identity::Identity;
 use crate::label::InstanceLabel;
 use crate::path::{InstancePattern, NamePattern};
-use crate::query::NoValue;
 use crate::query::column::{EarlierPlace, earlier_places};
 use crate::query::sample::{ObjectSample, ObjectState, SampledInstances};
 use crate::query::wishes::needs_all;
@@ -27,7 +26,7 @@ use crate::suggest::nearest;
 use direct::{DirectInstance, DirectPlace};
 use list::{PATIENCE, SensorList, counter_of, object_of, unknown_sensor};
 use names::{InstancePlaces, instance_name, instance_names};
-use perfhive_format::CounterType;
+use perfhive_format::{CookError, Formula};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -39,7 +38,7 @@ struct ProbedCounter {
     /// The index of the object in [`CounterProbe::objects`].
     object: usize,
     counter: Followed,
-    counter_type: CounterType,
+    formula: Result<Formula, CookError>,
     on_request: bool,
     value_type: ValueType,
     unit: Arc<str>,
@@ -217,7 +216,7 @@ impl<S: Source> CounterProbe<S> {
             asked,
             object: place,
             counter: list.directory.follow_counter(object, counter.name),
-            counter_type: counter.counter_type,
+            formula: Formula::of(counter.counter_type),
             on_request: counter.on_request,
             value_type,
             unit,
@@ -297,6 +296,9 @@ impl<S: Source> CounterProbe<S> {
     /// other messages. Faults that do not fit into `anomalies` without allocating are only counted.
     fn report_faults(&mut self, anomalies: &mut Vec<Anomaly>) {
         let new = self.snapshot.faults();
+        if new.is_empty() && self.untold.is_empty() {
+            return;
+        }
         let is_new = |fault: &&Fault| !new.iter().any(|other| other.message == fault.message);
         let faults = new.iter().chain(self.untold.iter().filter(is_new));
         let count = faults.clone().count();
@@ -363,10 +365,10 @@ impl<S: Source> CounterProbe<S> {
 impl<S: Source> ProbeContext for CounterProbe<S> {
     fn baseline(&mut self, out: &mut Vec<SensorReading>) {
         for target in &mut self.targets {
-            match (target.read_direct(&self.direct), self.objects.get(target.object)) {
-                (Some(reading), _) => out.push(reading),
-                (None, Some(probed)) => target.read(probed, None, out),
-                (None, None) => {}
+            if !target.read_direct(&self.direct, None, out)
+                && let Some(probed) = self.objects.get(target.object)
+            {
+                target.read(probed, None, out);
             }
         }
     }
@@ -460,16 +462,10 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
         }
         let faults = self.snapshot.faults();
         for target in &mut self.targets {
-            let Some(probed) = self.objects.get(target.object) else { continue };
-            if let Some(mut reading) = target.read_direct(&self.direct) {
-                // Where nothing was read, the source's failure is the reason.
-                if let (Err(NoValue::ObjectMissing(None)), Some(error)) = (&reading.value, &failed)
-                {
-                    reading.value = Err(NoValue::SourceFailed(error.clone()));
-                }
-                out.push(reading);
+            if target.read_direct(&self.direct, failed.as_ref(), out) {
                 continue;
             }
+            let Some(probed) = self.objects.get(target.object) else { continue };
             match target.busy(probed, faults) {
                 Some(reading) if failed.is_none() => out.push(reading),
                 _ => target.read(probed, failed.as_ref(), out),

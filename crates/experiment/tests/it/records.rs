@@ -57,6 +57,30 @@ fn a_warm_event_allocates_nothing() {
     assert_eq!(per_event[10..].iter().sum::<u64>(), 0, "{per_event:?}");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn the_memory_of_records_is_there_before_the_first_event() {
+    let page_faults = || -> u64 {
+        let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
+        stat.rsplit(')').next().unwrap().split(' ').nth(8).unwrap().parse().unwrap()
+    };
+    let (sender, faults) = channel();
+    let mut burst = Burst::new(4000);
+    let mut calls = 0;
+    burst.before = Box::new(move || {
+        calls += 1;
+        if [1000, 4000].contains(&calls) {
+            sender.send(page_faults()).unwrap();
+        }
+    });
+    let experiment = Experiment::builder().start().unwrap();
+    experiment.bind(burst, context(shown())).unwrap();
+    assert_eq!(experiment.end().bindings[0].events, 4000);
+    let faults: Vec<u64> = faults.iter().collect();
+    // The records are of more than 100 pages.
+    assert!(faults[1] - faults[0] < 20, "{faults:?}");
+}
+
 #[test]
 fn records_reach_callback_channel_and_file() {
     let (sender, receiver) = sync_channel(1000);

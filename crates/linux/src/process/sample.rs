@@ -158,9 +158,11 @@ impl Sample {
     }
 
     pub(super) fn push<const N: usize>(&mut self, values: [u64; N]) {
-        for (place, value) in self.values.iter_mut().take(MOST).skip(self.count).zip(values) {
-            *place = value;
-            self.count += 1;
+        let end = (self.count + N).min(MOST);
+        if let Some(places) = self.values.get_mut(self.count..end) {
+            let (values, _) = values.split_at(places.len());
+            places.copy_from_slice(values);
+            self.count = end;
         }
     }
 

@@ -1,9 +1,10 @@
 //! Instances that are read without data blocks.
 
 use super::{CounterProbe, ProbedCounter};
+use crate::error::SourceError;
 use crate::identity::Identity;
 use crate::instance_reader::InstanceReader;
-use crate::measure::{Anomaly, SensorReading};
+use crate::measure::{Anomaly, SensorReading, SensorSlot};
 use crate::query::NoValue;
 use crate::source::Source;
 use perfhive_format::{
@@ -105,59 +106,65 @@ impl DirectInstance {
         passed.is_some_and(|passed| passed < (newer + older).saturating_mul(LONGER))
     }
 
-    /// The reading of the counter with the index `counter`, with its value by `formula`.
-    fn reading(&self, counter: usize, formula: Result<Formula, NoValue>) -> Read {
-        let (mut raw, mut before, mut per_second) = (None, None, None);
-        let cooked = || -> Result<CookedValue, NoValue> {
-            self.decoded.clone()?;
-            let absent = NoValue::Data(ValueError::Absent);
-            let sample = self.current.get(counter).copied().flatten().ok_or(absent)?;
-            let previous = self.previous.as_ref().and_then(|list| *list.get(counter)?);
-            (raw, before) = (Some(sample.value), previous.map(|previous| previous.value));
-            let formula = formula?;
-            let frequency = formula.clock_of_value().map(|clock| clock.frequency(&sample.clocks));
-            per_second = frequency.and_then(|of| u64::try_from(of.ok()?).ok());
-            let older = match formula.samples() {
-                2 => {
-                    let older = previous.as_ref().ok_or(NoValue::NeedsTwoSamples)?;
-                    if self.is_close(older, &sample) {
-                        return Err(NoValue::Cook(CookError::NoTimePassed));
-                    }
-                    Some(older)
+    /// Adds the reading of a sensor to `out`, with the value of its counter. `failed` is the failure
+    /// of the source, if it failed.
+    fn push(
+        &self,
+        (asked, slot): (usize, &Arc<SensorSlot>),
+        (counter, formula): (usize, Result<Formula, CookError>),
+        failed: Option<&SourceError>,
+        out: &mut Vec<SensorReading>,
+    ) {
+        let (mut raw, mut before, mut raw_per_second) = (None, None, None);
+        let mut cook = || -> Result<CookedValue, NoValue> {
+            match (&self.decoded, failed) {
+                (Ok(()), _) => {}
+                // Where nothing was read, the source's failure is the reason.
+                (Err(NoValue::ObjectMissing(None)), Some(error)) => {
+                    return Err(NoValue::SourceFailed(error.clone()));
                 }
-                _ => None,
+                (Err(why), _) => return Err(why.clone()),
+            }
+            let Some(Some(sample)) = self.current.get(counter) else {
+                return Err(NoValue::Data(ValueError::Absent));
             };
+            let previous = self.previous.as_ref().and_then(|list| list.get(counter)?.as_ref());
+            (raw, before) = (Some(sample.value), previous.map(|previous| previous.value));
+            let formula = formula.map_err(NoValue::Cook)?;
+            let frequency = formula.clock_of_value().map(|clock| clock.frequency(&sample.clocks));
+            raw_per_second = frequency.and_then(|of| u64::try_from(of.ok()?).ok());
+            if formula.samples() == 2 {
+                let older = previous.ok_or(NoValue::NeedsTwoSamples)?;
+                if self.is_close(older, sample) {
+                    return Err(NoValue::Cook(CookError::NoTimePassed));
+                }
+            }
             // Only a certain identity has a reader.
             let options = CookOptions::default().with_same_instance(true);
-            formula.apply(options, older, &sample).map_err(NoValue::Cook)
+            formula.apply(options, previous, sample).map_err(NoValue::Cook)
         };
-        let value = cooked();
-        Read { value, raw, before, per_second }
+        let value = cook();
+        let slot = Arc::clone(slot);
+        out.push(SensorReading { asked, slot, value, raw, before, raw_per_second });
     }
-}
-
-/// A value, and the raw values from which it was made.
-struct Read {
-    value: Result<CookedValue, NoValue>,
-    raw: Option<u64>,
-    before: Option<u64>,
-    per_second: Option<u64>,
 }
 
 /// The instances of an object, and the places of its sensors' values, by the index of the sensor.
 type ObjectReaders = (Vec<DirectInstance>, Vec<(usize, DirectPlace)>);
 
 impl ProbedCounter {
-    /// The reading of a sensor with an instance that is read without blocks; `None` for any other
-    /// sensor.
-    pub(super) fn read_direct(&self, instances: &[DirectInstance]) -> Option<SensorReading> {
-        let place = self.direct?;
-        let slot = Arc::clone(&self.one.as_ref()?.slot);
-        let formula = Formula::of(self.counter_type).map_err(NoValue::Cook);
-        let Read { value, raw, before, per_second } =
-            instances.get(place.instance)?.reading(place.counter, formula);
-        let asked = self.asked;
-        Some(SensorReading { asked, slot, value, raw, before, raw_per_second: per_second })
+    /// Adds the reading of a sensor with an instance that is read without blocks. Returns `false`
+    /// for any other sensor.
+    pub(super) fn read_direct(
+        &self,
+        instances: &[DirectInstance],
+        failed: Option<&SourceError>,
+        out: &mut Vec<SensorReading>,
+    ) -> bool {
+        let (Some(place), Some(one)) = (self.direct, &self.one) else { return false };
+        let Some(instance) = instances.get(place.instance) else { return false };
+        instance.push((self.asked, &one.slot), (place.counter, self.formula), failed, out);
+        true
     }
 }
 
