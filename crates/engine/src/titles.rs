@@ -4,15 +4,15 @@ use crate::error::{SourceError, SourceErrorKind};
 use crate::suggest::{fold, nearest};
 use perfhive_format::titles::TitleList;
 use perfhive_format::{LanguageId, TitleIndex};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 
 /// The names and help texts of one language.
 #[derive(Debug)]
 pub struct TitleDatabase {
     language: LanguageId,
-    names: HashMap<TitleIndex, Box<str>>,
-    help: HashMap<TitleIndex, Box<str>>,
+    names: BTreeMap<TitleIndex, Box<str>>,
+    help: BTreeMap<TitleIndex, Box<str>>,
     /// For each name in folded form, its title indexes in ascending order. The map is made at the
     /// first use, since most readers only look up names by index.
     by_name: OnceLock<HashMap<String, Vec<TitleIndex>>>,
@@ -43,8 +43,8 @@ impl TitleDatabase {
     ) -> Self {
         fn collect<'a>(
             lists: impl IntoIterator<Item = &'a TitleList>,
-        ) -> HashMap<TitleIndex, Box<str>> {
-            let mut map = HashMap::new();
+        ) -> BTreeMap<TitleIndex, Box<str>> {
+            let mut map = BTreeMap::new();
             for title in lists.into_iter().flat_map(|list| &list.titles) {
                 map.entry(title.index).or_insert_with(|| title.text.as_str().into());
             }
@@ -58,13 +58,16 @@ impl TitleDatabase {
     /// objects. Indexes without a name in `known` are left out.
     fn assumed_english(known: &Self) -> Self {
         let lines = include_str!("standard/english.txt").lines();
-        let titles = lines.filter_map(|line| {
+        let title = |line: &'static str| {
             let (index, name) = line.split_once(' ')?;
-            let index = TitleIndex(index.parse().ok()?);
-            known.name(index).map(|_| (index, name.into()))
-        });
+            Some((TitleIndex(index.parse().ok()?), name))
+        };
         let mut database = Self::from_lists(LanguageId::ENGLISH, [], []);
-        database.names = titles.collect();
+        for (index, name) in lines.filter_map(title) {
+            if known.name(index).is_some() {
+                database.names.insert(index, name.into());
+            }
+        }
         database.assumed = true;
         database
     }
@@ -79,7 +82,7 @@ impl TitleDatabase {
     /// The same titles, with the titles of `other` added for indexes that have none here.
     #[must_use]
     pub fn completed_by(&self, other: &Self) -> Self {
-        let fill = |mine: &HashMap<TitleIndex, Box<str>>, theirs: &HashMap<_, Box<str>>| {
+        let fill = |mine: &BTreeMap<TitleIndex, Box<str>>, theirs: &BTreeMap<_, Box<str>>| {
             let mut map = mine.clone();
             for (index, text) in theirs {
                 let place = map.entry(*index).or_default();
@@ -163,23 +166,19 @@ impl TitleDatabase {
     /// Every title index that has a name, with the name, in ascending order of the indexes.
     #[must_use]
     pub fn all(&self) -> Vec<(TitleIndex, &str)> {
-        let mut all: Vec<_> = self.names.iter().map(|(index, name)| (*index, &**name)).collect();
-        all.sort_unstable_by_key(|(index, _)| *index);
-        all
+        self.names.iter().map(|(index, name)| (*index, &**name)).collect()
     }
 
     /// Every help index that has a text, with the text, in ascending order of the indexes.
     #[must_use]
     pub fn all_help(&self) -> Vec<(TitleIndex, &str)> {
-        let mut all: Vec<_> = self.help.iter().map(|(index, text)| (*index, &**text)).collect();
-        all.sort_unstable_by_key(|(index, _)| *index);
-        all
+        self.help.iter().map(|(index, text)| (*index, &**text)).collect()
     }
 
     /// The highest index of a name (`Last Counter`); 0 if there is none.
     #[must_use]
     pub fn last_counter(&self) -> TitleIndex {
-        self.names.keys().copied().max().unwrap_or(TitleIndex(0))
+        self.names.last_key_value().map_or(TitleIndex(0), |(index, _)| *index)
     }
 }
 
@@ -341,9 +340,13 @@ impl TitleSet {
     pub fn near(&self, name: &str) -> Vec<TitleIndex> {
         let all: Vec<_> = self.databases.iter().flat_map(|database| database.all()).collect();
         let near = nearest(name, all.iter().map(|(_, name)| *name), NEAR);
-        let indexes = near.into_iter().flat_map(|name| self.indexes(name));
-        let mut seen = HashSet::new();
-        indexes.filter(|index| seen.insert(*index)).take(2 * NEAR).collect()
+        let mut found = Vec::new();
+        for index in near.into_iter().flat_map(|name| self.indexes(name)) {
+            if found.len() < 2 * NEAR && !found.contains(&index) {
+                found.push(index);
+            }
+        }
+        found
     }
 
     /// At most three of the names of these indexes: those that resemble the unknown name most in

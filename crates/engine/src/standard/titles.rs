@@ -14,17 +14,17 @@ pub fn titles_of(objects: &[&Object], translations: &[ProvidedTitles]) -> Vec<Pr
     let mut names = BTreeMap::new();
     let mut helps = BTreeMap::new();
     for object in objects {
-        names.insert(object.index, object.name);
-        helps.insert(object.help, object.meaning);
+        names.insert(TitleIndex(object.index), object.name.into());
+        helps.insert(TitleIndex(object.help), object.meaning.into());
         for counter in object.counters {
-            names.insert(counter.index, counter.name);
-            helps.insert(counter.help, counter.meaning);
+            names.insert(TitleIndex(counter.index), counter.name.into());
+            helps.insert(TitleIndex(counter.help), counter.meaning.into());
         }
     }
     let english =
         ProvidedTitles { language: LanguageId::ENGLISH, names: list(&names), help: list(&helps) };
-    let part = |all: &TitleList, wanted: &BTreeMap<u32, &str>| {
-        let titles = all.titles.iter().filter(|title| wanted.contains_key(&title.index.0));
+    let part = |all: &TitleList, wanted: &BTreeMap<TitleIndex, Box<str>>| {
+        let titles = all.titles.iter().filter(|title| wanted.contains_key(&title.index));
         TitleList::from(titles.cloned().collect::<Vec<_>>())
     };
     let translated = translations.iter().map(|all| ProvidedTitles {
@@ -35,10 +35,10 @@ pub fn titles_of(objects: &[&Object], translations: &[ProvidedTitles]) -> Vec<Pr
     std::iter::once(english).chain(translated).collect()
 }
 
-fn list(texts: &BTreeMap<u32, &str>) -> TitleList {
-    let title = |(index, text): (&u32, &&str)| Title {
-        index: TitleIndex(*index),
-        text: (*text).to_string(),
+fn list(texts: &BTreeMap<TitleIndex, Box<str>>) -> TitleList {
+    let title = |(index, text): (&TitleIndex, &Box<str>)| Title {
+        index: *index,
+        text: text.to_string(),
     };
     TitleList::from(texts.iter().map(title).collect::<Vec<_>>())
 }
