@@ -34,7 +34,7 @@ pub use statistics::{RunningStatistics, SampleRing, Statistics, oldest_first};
 use crate::ask::Ask;
 use crate::error::{Fault, SourceError};
 use crate::followed::INDEX_TAKEN;
-use crate::frame::Snapshot;
+use crate::frame::{Snapshot, sort_by_index};
 use crate::label::{InstanceLabel, InstanceRole};
 use crate::path::{CounterPath, InstancePattern, NamePattern};
 use crate::source::{Catalogue, CatalogueCounter, CatalogueObject};
@@ -574,15 +574,19 @@ fn objects_named<'a>(
     pattern: &NamePattern,
 ) -> Result<Vec<&'a CatalogueObject>, QueryError> {
     let Directory { catalogue, titles, .. } = directory;
-    let objects = catalogue.objects.iter();
-    let mut found: Vec<_> =
-        objects.filter(|object| names_match(titles, pattern, object.name)).collect();
+    let mut found = Vec::new();
+    for (place, object) in (0..).zip(&catalogue.objects) {
+        if names_match(titles, pattern, object.name) {
+            found.push((object.name, place));
+        }
+    }
     if found.is_empty() {
         return Err(unknown_object(catalogue, titles, &pattern.to_string()));
     }
     if pattern.as_literal().is_some() {
         // The order in which a source lists objects with the same name does not matter.
-        found.sort_by_key(|object| object.name);
+        sort_by_index(&mut found);
     }
-    Ok(found)
+    let object = |(_, place): (_, u32)| catalogue.objects.get(place as usize);
+    Ok(found.into_iter().filter_map(object).collect())
 }

@@ -2,7 +2,7 @@
 
 use super::no_value::NoValue;
 use super::sampled::SampledCounter;
-use crate::frame::{Frame, Snapshot, SnapshotObject};
+use crate::frame::{Frame, Snapshot, SnapshotObject, sort_by_index};
 use crate::identity::{Identifier, Identity, IdentityMap};
 use crate::label::InstanceLabel;
 use perfhive_format::{
@@ -35,7 +35,7 @@ impl SampleLayout {
         let plans = CounterPlan::all(object);
         let counters = (0..).zip(&plans).filter(|(_, plan)| !plan.counter_type.is_base());
         let mut by_name: Vec<_> = counters.map(|(place, plan)| (plan.name, place)).collect();
-        by_name.sort_unstable();
+        sort_by_index(&mut by_name);
         by_name.dedup_by_key(|(name, _)| *name);
         Self { identifier: Identifier::new(object), plans, by_name }
     }
