@@ -135,8 +135,22 @@ impl Identifier {
 /// hash.
 const FEW: usize = 4;
 
-/// Parent and name of an instance, as the bytes in the block.
-type FullName = (SharedText<[u8]>, SharedText<[u8]>);
+/// Counters of the instances that have the same parent and name.
+#[derive(Default)]
+pub(crate) struct Orders(HashMap<(Option<SharedText<[u8]>>, SharedText<[u8]>), u32>);
+
+impl Orders {
+    /// The index, from 0, of the next instance with this parent and name.
+    pub(crate) fn next(
+        &mut self,
+        parent: Option<SharedText<[u8]>>,
+        name: SharedText<[u8]>,
+    ) -> u32 {
+        let count = self.0.entry((parent, name)).or_insert(0);
+        *count += 1;
+        *count - 1
+    }
+}
 
 /// The identities of the instances of one object in one sample, in both directions: by index and by
 /// identity.
@@ -163,27 +177,16 @@ impl IdentityMap {
         }
         let mut map = Self::default();
         let mut parents = object.parents();
-        let mut orders: HashMap<FullName, u32> = HashMap::new();
-        // A parent's name is allocated once, however many children it has.
-        let mut parent_names: HashMap<_, SharedText<[u8]>> = HashMap::new();
+        let mut orders = Orders::default();
         for (place, instance) in view.instances().enumerate() {
             let numbered = identifier.numbers(&instance);
             let identity =
                 numbered.filter(|id| !map.places.contains_key(id)).unwrap_or_else(|| {
                     // Without numbers, or with the same numbers twice, names are the fallback.
-                    let parent = parents.place_of(&instance);
-                    let parent = parent_names
-                        .entry(parent.map(|(key, _)| key))
-                        .or_insert_with(|| {
-                            let bytes = parent.map(|(_, parent)| parent.name().as_bytes());
-                            bytes.unwrap_or_default().into()
-                        })
-                        .clone();
+                    let parent = parents.name_bytes(&instance);
                     let name: SharedText<[u8]> = instance.name().as_bytes().into();
-                    let order = orders.entry((parent.clone(), name.clone())).or_insert(0);
-                    let identity = Identity::Named { parent, name, order: *order };
-                    *order += 1;
-                    identity
+                    let order = orders.next(Some(parent.clone()), name.clone());
+                    Identity::Named { parent, name, order }
                 });
             map.places.insert(identity.clone(), place as u32);
             map.identities.push(identity);
