@@ -222,7 +222,7 @@ pub struct Snapshot {
     objects: Vec<(u32, u32)>,
     /// The name of each object and its index in `objects`, sorted by name, since a block may hold
     /// many objects.
-    by_name: Vec<(TitleIndex, u32)>,
+    by_name: Vec<(TitleIndex, usize)>,
     faults: Vec<Fault>,
     /// Objects of which some instances are missing.
     partial: Vec<TitleIndex>,
@@ -312,10 +312,10 @@ impl Snapshot {
         self.add(|this| {
             let place = this.frames.len() as u32;
             this.objects.extend((0..frame.object_count() as u32).map(|object| (place, object)));
-            let first = this.by_name.len() as u32;
+            let first = this.by_name.len();
             this.by_name
                 .extend((first..).zip(&frame.objects).map(|(at, object)| (object.name, at)));
-            sort_by_index(&mut this.by_name);
+            this.by_name.sort_unstable();
             for (name, error) in frame.damaged() {
                 let kind = FaultKind::DamagedObject(*error);
                 let fault = this.kept().make(kind, provider, (*name, None), error);
@@ -339,14 +339,14 @@ impl Snapshot {
             let from = other.by_name.partition_point(|(listed, _)| *listed < name);
             let rest = other.by_name.get(from..).unwrap_or_default();
             for (_, at) in rest.iter().take_while(|(listed, _)| *listed == name) {
-                let Some(&(frame, object)) = other.objects.get(*at as usize) else { continue };
+                let Some(&(frame, object)) = other.objects.get(*at) else { continue };
                 let Some(frame) = other.frames.get(frame as usize) else { continue };
                 let known = this.frames.iter().position(|known| Arc::ptr_eq(known, frame));
                 let place = known.unwrap_or_else(|| {
                     this.frames.push(Arc::clone(frame));
                     this.frames.len() - 1
                 });
-                let entry = (name, this.objects.len() as u32);
+                let entry = (name, this.objects.len());
                 this.objects.push((place as u32, object));
                 let place = this.by_name.partition_point(|listed| *listed < entry);
                 this.by_name.insert(place, entry);
@@ -367,11 +367,11 @@ impl Snapshot {
     pub fn push_all_of(&mut self, other: &Self) {
         self.note_age(other.age);
         self.add(|this| {
-            let (frames, objects) = (this.frames.len() as u32, this.objects.len() as u32);
+            let (frames, objects) = (this.frames.len() as u32, this.objects.len());
             this.frames.extend(other.frames.iter().cloned());
             this.objects.extend(other.objects.iter().map(|(frame, at)| (frame + frames, *at)));
             this.by_name.extend(other.by_name.iter().map(|(name, at)| (*name, at + objects)));
-            sort_by_index(&mut this.by_name);
+            this.by_name.sort_unstable();
             this.faults.extend(other.faults.iter().cloned());
             this.partial.extend_from_slice(&other.partial);
         });
@@ -443,7 +443,7 @@ impl Snapshot {
     pub fn object(&self, name: TitleIndex) -> Option<SnapshotObject<'_>> {
         let at = self.by_name.partition_point(|(listed, _)| *listed < name);
         let (_, at) = self.by_name.get(at).filter(|(listed, _)| *listed == name)?;
-        let (frame, object) = self.objects.get(*at as usize)?;
+        let (frame, object) = self.objects.get(*at)?;
         self.at(*frame, *object)
     }
 
@@ -458,12 +458,6 @@ impl Snapshot {
     pub fn system_time(&self) -> Option<CalendarTime> {
         self.frames.first().map(|frame| frame.system_time())
     }
-}
-
-/// Sorts a list of title indexes with the places where their owners stand in another list.
-pub(crate) fn sort_by_index(list: &mut [(TitleIndex, u32)]) {
-    // One number compares with much less code than two.
-    list.sort_unstable_by_key(|(index, place)| u64::from(index.0) << 32 | u64::from(*place));
 }
 
 /// One object of a [`Snapshot`].

@@ -34,7 +34,7 @@ pub use statistics::{RunningStatistics, SampleRing, Statistics, oldest_first};
 use crate::ask::Ask;
 use crate::error::{Fault, SourceError};
 use crate::followed::INDEX_TAKEN;
-use crate::frame::{Snapshot, sort_by_index};
+use crate::frame::Snapshot;
 use crate::label::{InstanceLabel, InstanceRole};
 use crate::path::{CounterPath, InstancePattern, NamePattern};
 use crate::source::{Catalogue, CatalogueCounter, CatalogueObject};
@@ -585,8 +585,7 @@ fn objects_named<'a>(
     }
     if pattern.as_literal().is_some() {
         // The order in which a source lists objects with the same name does not matter.
-        sort_by_index(&mut found);
+        found.sort_unstable();
     }
-    let object = |(_, place): (_, u32)| catalogue.objects.get(place as usize);
-    Ok(found.into_iter().filter_map(object).collect())
+    Ok(found.into_iter().filter_map(|(_, place)| catalogue.objects.get(place)).collect())
 }

@@ -2,7 +2,7 @@
 
 use super::no_value::NoValue;
 use super::sampled::SampledCounter;
-use crate::frame::{Frame, Snapshot, SnapshotObject, sort_by_index};
+use crate::frame::{Frame, Snapshot, SnapshotObject};
 use crate::identity::{Identifier, Identity, IdentityMap};
 use crate::label::InstanceLabel;
 use perfhive_format::{
@@ -27,7 +27,7 @@ struct SampleLayout {
     plans: Vec<CounterPlan>,
     /// The indexes in `plans` of the counters that are not bases, sorted by the title index of
     /// their names. If several counters have the same title index, the list has only the first.
-    by_name: Vec<(TitleIndex, u32)>,
+    by_name: Vec<(TitleIndex, usize)>,
 }
 
 impl SampleLayout {
@@ -35,7 +35,7 @@ impl SampleLayout {
         let plans = CounterPlan::all(object);
         let counters = (0..).zip(&plans).filter(|(_, plan)| !plan.counter_type.is_base());
         let mut by_name: Vec<_> = counters.map(|(place, plan)| (plan.name, place)).collect();
-        sort_by_index(&mut by_name);
+        by_name.sort_unstable();
         by_name.dedup_by_key(|(name, _)| *name);
         Self { identifier: Identifier::new(object), plans, by_name }
     }
@@ -317,7 +317,7 @@ impl ObjectSample {
     pub(crate) fn plan(&self, counter: TitleIndex) -> Option<&CounterPlan> {
         let SampleLayout { by_name, plans, .. } = &*self.layout;
         let at = by_name.binary_search_by_key(&counter, |(name, _)| *name).ok()?;
-        plans.get(by_name.get(at)?.1 as usize)
+        plans.get(by_name.get(at)?.1)
     }
 
     /// Whether the name of this instance belongs to as many instances here as in the sample
