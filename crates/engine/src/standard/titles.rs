@@ -21,26 +21,36 @@ pub fn titles_of(objects: &[&Object], translations: &[ProvidedTitles]) -> Vec<Pr
             helps.insert(TitleIndex(counter.help), counter.meaning.into());
         }
     }
-    let english =
-        ProvidedTitles { language: LanguageId::ENGLISH, names: list(&names), help: list(&helps) };
     let part = |all: &TitleList, wanted: &BTreeMap<TitleIndex, Box<str>>| {
-        let titles = all.titles.iter().filter(|title| wanted.contains_key(&title.index));
-        TitleList::from(titles.cloned().collect::<Vec<_>>())
+        let mut titles = Vec::new();
+        for title in &all.titles {
+            if wanted.contains_key(&title.index) {
+                titles.push(title.clone());
+            }
+        }
+        TitleList::from(titles)
     };
-    let translated = translations.iter().map(|all| ProvidedTitles {
-        language: all.language,
-        names: part(&all.names, &names),
-        help: part(&all.help, &helps),
-    });
-    std::iter::once(english).chain(translated).collect()
+    let mut all = vec![ProvidedTitles {
+        language: LanguageId::ENGLISH,
+        names: list(&names),
+        help: list(&helps),
+    }];
+    for translation in translations {
+        all.push(ProvidedTitles {
+            language: translation.language,
+            names: part(&translation.names, &names),
+            help: part(&translation.help, &helps),
+        });
+    }
+    all
 }
 
 fn list(texts: &BTreeMap<TitleIndex, Box<str>>) -> TitleList {
-    let title = |(index, text): (&TitleIndex, &Box<str>)| Title {
-        index: *index,
-        text: text.to_string(),
-    };
-    TitleList::from(texts.iter().map(title).collect::<Vec<_>>())
+    let mut titles = Vec::new();
+    for (index, text) in texts {
+        titles.push(Title { index: *index, text: text.to_string() });
+    }
+    TitleList::from(titles)
 }
 
 /// Reads a list of translations. Returns the titles, and the lines that cannot be read.
