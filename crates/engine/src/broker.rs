@@ -411,7 +411,7 @@ impl Source for Broker {
             let have: Vec<_> = self
                 .languages()
                 .iter()
-                .map(|id| id.name().map_or_else(|| id.to_string(), str::to_string))
+                .map(|id| id.name().map_or_else(|| format!("{id}"), str::to_string))
                 .collect();
             return Err(SourceError::new(
                 SourceErrorKind::NotFound,

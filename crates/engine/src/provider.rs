@@ -535,7 +535,7 @@ impl<'a> ObjectWriter<'a> {
     }
 
     fn fail(&mut self, fault: CollectFault) -> ProviderError {
-        let message = fault.to_string();
+        let message = format!("{fault}");
         self.failed = Some(fault);
         ProviderError::Failed(message)
     }

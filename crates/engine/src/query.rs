@@ -452,7 +452,7 @@ impl Query {
             let former = target.and_then(|target| target.names.get(place)?.as_deref());
             let is_lost = target.is_some_and(|target| target.lost);
             let name = if is_lost { former.or(now) } else { now.or(former) };
-            name.map_or_else(|| index.to_string(), str::to_string)
+            name.map_or_else(|| format!("{index}"), str::to_string)
         };
         (name(0, reading.object), name(1, reading.counter))
     }
@@ -558,7 +558,7 @@ fn resolve(directory: &Directory, path: &CounterPath) -> Result<ResolvedCounters
             }
         }
         if found.len() == before {
-            let error = || unknown_counter(object, titles, &path.counter.to_string());
+            let error = || unknown_counter(object, titles, &format!("{}", path.counter));
             failure.get_or_insert_with(error);
         }
     }
@@ -581,7 +581,7 @@ fn objects_named<'a>(
         }
     }
     if found.is_empty() {
-        return Err(unknown_object(catalogue, titles, &pattern.to_string()));
+        return Err(unknown_object(catalogue, titles, &format!("{pattern}")));
     }
     if pattern.as_literal().is_some() {
         // The order in which a source lists objects with the same name does not matter.

@@ -303,7 +303,7 @@ impl TitleSet {
     /// The name of an index or, without a name, the index as text.
     #[must_use]
     pub fn name_or_index(&self, index: TitleIndex) -> String {
-        self.name(index).map_or_else(|| index.to_string(), str::to_string)
+        self.name(index).map_or_else(|| format!("{index}"), str::to_string)
     }
 
     /// The help text with this help index in the shown language, or else in any other; `None`

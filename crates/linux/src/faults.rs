@@ -39,6 +39,7 @@ impl Faults {
         }
     }
 
+    #[cold]
     fn add(&mut self, name: Option<&dyn fmt::Display>, message: &dyn fmt::Display) {
         let entry = (name.map(|name| self.put(name)), self.put(message));
         self.list.push(entry);

@@ -155,10 +155,10 @@ impl SourceSet {
             let known = self
                 .slots
                 .iter()
-                .map(|slot| slot.alias.clone().unwrap_or_else(|| slot.machine.to_string()))
+                .map(|slot| slot.alias.clone().unwrap_or_else(|| str::to_string(&slot.machine)))
                 .filter(|name| !name.is_empty())
                 .collect();
-            return Err(QueryError::UnknownMachine { name: pattern.to_string(), known });
+            return Err(QueryError::UnknownMachine { name: format!("{pattern}"), known });
         }
         Ok(found)
     }

@@ -48,7 +48,7 @@ pub fn titles_of(objects: &[&Object], translations: &[ProvidedTitles]) -> Vec<Pr
 fn list(texts: &BTreeMap<TitleIndex, Box<str>>) -> TitleList {
     let mut titles = Vec::new();
     for (index, text) in texts {
-        titles.push(Title { index: *index, text: text.to_string() });
+        titles.push(Title { index: *index, text: text.clone().into() });
     }
     TitleList::from(titles)
 }
