@@ -263,7 +263,9 @@ impl Source for Broker {
         let kept = &mut self.kept;
         kept.begin();
         if ask.objects == ObjectQuery::Global {
-            faults.extend(self.members.rosters.iter().flat_map(|roster| roster.faults()).cloned());
+            for roster in &self.members.rosters {
+                faults.extend_from_slice(roster.faults());
+            }
         }
         let Members { entries, owners, .. } = &mut self.members;
         let foreign = &mut self.foreign;
@@ -359,16 +361,15 @@ impl Source for Broker {
         if let Some(catalogue) = &self.catalogue {
             return Ok(Arc::clone(catalogue));
         }
+        let mut objects = Vec::new();
+        for entry in &self.members.entries {
+            objects.extend(entry.registered.catalogue_objects());
+        }
         let catalogue = Arc::new(Catalogue {
             generation: self.catalogue_generation,
             machine: self.machine.clone(),
             languages: self.languages(),
-            objects: self
-                .members
-                .entries
-                .iter()
-                .flat_map(|e| e.registered.catalogue_objects())
-                .collect(),
+            objects,
         });
         self.catalogue = Some(Arc::clone(&catalogue));
         Ok(catalogue)
@@ -386,9 +387,11 @@ impl Source for Broker {
 
     fn providers(&mut self, ask: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
         self.look_at_rosters(&Ask::nothing().until(ask.until));
-        let faults = self.members.rosters.iter().flat_map(|roster| roster.faults());
-        let entries = self.members.entries.iter().map(Entry::status);
-        Ok(entries.chain(faults.map(ProviderStatus::refused)).collect())
+        let mut all: Vec<_> = self.members.entries.iter().map(Entry::status).collect();
+        for roster in &self.members.rosters {
+            all.extend(roster.faults().iter().map(ProviderStatus::refused));
+        }
+        Ok(all)
     }
 
     fn titles(

@@ -13,7 +13,7 @@
 //!   parent and name.
 
 use perfhive_format::winperf::{ELAPSED_TIME, ID_PROCESS, ID_THREAD, PROCESS, THREAD};
-use perfhive_format::{CounterBlock, CounterPlan, Instance, PerfObject, Schema, TitleIndex};
+use perfhive_format::{CounterBlock, CounterPlan, Instance, PerfObject, Schema};
 use std::collections::HashMap;
 
 use crate::frame::SnapshotObject;
@@ -89,18 +89,18 @@ pub(crate) struct Identifier {
 
 impl Identifier {
     pub(crate) fn new(object: PerfObject<'_>) -> Self {
-        let find = |name: u32| {
-            CounterPlan::all(object)
-                .into_iter()
-                .find(|plan| plan.name == TitleIndex(name) && !plan.counter_type.is_base())
-        };
         let is = |indexes: [u32; 2]| indexes.contains(&object.name_index().0);
         let (process, thread) = (is([PROCESS, PROCESS_V2]), is([THREAD, THREAD_V2]));
+        let plans = if process || thread { CounterPlan::all(object) } else { Vec::new() };
+        let find = |name: u32| {
+            let is_it = |plan: &&CounterPlan| plan.name.0 == name && !plan.counter_type.is_base();
+            plans.iter().find(is_it).copied()
+        };
         Self {
             schema: Schema::of(object),
-            process: if process || thread { find(ID_PROCESS) } else { None },
+            process: find(ID_PROCESS),
             thread: if thread { find(ID_THREAD) } else { None },
-            start: if process || thread { find(ELAPSED_TIME) } else { None },
+            start: find(ELAPSED_TIME),
         }
     }
 

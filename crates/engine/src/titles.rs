@@ -41,16 +41,19 @@ impl TitleDatabase {
         names: impl IntoIterator<Item = &'a TitleList>,
         help: impl IntoIterator<Item = &'a TitleList>,
     ) -> Self {
-        fn collect<'a>(
-            lists: impl IntoIterator<Item = &'a TitleList>,
-        ) -> BTreeMap<TitleIndex, Box<str>> {
-            let mut map = BTreeMap::new();
-            for title in lists.into_iter().flat_map(|list| &list.titles) {
+        fn add(map: &mut BTreeMap<TitleIndex, Box<str>>, list: &TitleList) {
+            for title in &list.titles {
                 map.entry(title.index).or_insert_with(|| title.text.as_str().into());
             }
-            map
         }
-        let (names, help) = (collect(names), collect(help));
+        let mut database = Self::empty(language);
+        names.into_iter().for_each(|list| add(&mut database.names, list));
+        help.into_iter().for_each(|list| add(&mut database.help, list));
+        database
+    }
+
+    fn empty(language: LanguageId) -> Self {
+        let (names, help) = (BTreeMap::new(), BTreeMap::new());
         Self { language, names, help, by_name: OnceLock::new(), lacks: None, assumed: false }
     }
 
@@ -62,7 +65,7 @@ impl TitleDatabase {
             let (index, name) = line.split_once(' ')?;
             Some((TitleIndex(index.parse().ok()?), name))
         };
-        let mut database = Self::from_lists(LanguageId::ENGLISH, [], []);
+        let mut database = Self::empty(LanguageId::ENGLISH);
         for (index, name) in lines.filter_map(title) {
             if known.name(index).is_some() {
                 database.names.insert(index, name.into());
@@ -227,6 +230,15 @@ impl TitleSet {
         &mut self,
         languages: impl IntoIterator<Item = LanguageId>,
         mut titles: impl FnMut(LanguageId) -> Result<Arc<TitleDatabase>, SourceError>,
+    ) -> Result<bool, SourceError> {
+        self.add_each(&mut languages.into_iter(), &mut titles)
+    }
+
+    /// [`add`](Self::add), compiled once.
+    fn add_each(
+        &mut self,
+        languages: &mut dyn Iterator<Item = LanguageId>,
+        titles: &mut dyn FnMut(LanguageId) -> Result<Arc<TitleDatabase>, SourceError>,
     ) -> Result<bool, SourceError> {
         let before = self.databases.len();
         let mut late = None;

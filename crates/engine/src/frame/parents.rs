@@ -67,9 +67,9 @@ impl<'a> Parents<'a> {
         });
         let ParentObject { at, instances } = objects.get_mut(&object)?;
         let instances = instances.get_or_insert_with(|| {
-            let instances = frame.object(*at).map(|view| view.instances());
             let parent = |instance| Parent { instance, bytes: None, text: None };
-            instances.into_iter().flatten().map(parent).collect()
+            let object = frame.object(*at);
+            object.map_or_else(Vec::new, |object| object.instances().map(parent).collect())
         });
         instances.get_mut(usize::try_from(place).ok()?)
     }
