@@ -172,8 +172,8 @@ impl IdentityMap {
     pub(crate) fn new(identifier: &Identifier, object: SnapshotObject<'_>) -> Self {
         let view = object.view();
         if !view.has_instances() {
-            let places = HashMap::from([(Identity::Single, 0)]);
-            return Self { identities: vec![Identity::Single], places };
+            // One identity is found without its hash.
+            return Self { identities: vec![Identity::Single], places: HashMap::new() };
         }
         let mut map = Self::default();
         let mut parents = object.parents();

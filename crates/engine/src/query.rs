@@ -96,14 +96,12 @@ impl QuerySource {
     /// target keeps the names that object and counter have now.
     fn targets(&self, number: usize, found: ResolvedCounters) -> Vec<Target> {
         let name = |index| self.directory().titles.name(index).map(Arc::from);
-        let target = |(object, counter): (_, CatalogueCounter)| Target {
-            slot: number,
-            object,
-            counter,
-            names: [name(object), name(counter.name)],
-            lost: false,
-        };
-        found.into_iter().map(target).collect()
+        let mut targets = Vec::with_capacity(found.len());
+        for (object, counter) in found {
+            let names = [name(object), name(counter.name)];
+            targets.push(Target { slot: number, object, counter, names, lost: false });
+        }
+        targets
     }
 }
 

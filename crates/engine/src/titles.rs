@@ -169,13 +169,13 @@ impl TitleDatabase {
     /// Every title index that has a name, with the name, in ascending order of the indexes.
     #[must_use]
     pub fn all(&self) -> Vec<(TitleIndex, &str)> {
-        self.names.iter().map(|(index, name)| (*index, &**name)).collect()
+        in_order(&self.names)
     }
 
     /// Every help index that has a text, with the text, in ascending order of the indexes.
     #[must_use]
     pub fn all_help(&self) -> Vec<(TitleIndex, &str)> {
-        self.help.iter().map(|(index, text)| (*index, &**text)).collect()
+        in_order(&self.help)
     }
 
     /// The highest index of a name (`Last Counter`); 0 if there is none.
@@ -183,6 +183,10 @@ impl TitleDatabase {
     pub fn last_counter(&self) -> TitleIndex {
         self.names.last_key_value().map_or(TitleIndex(0), |(index, _)| *index)
     }
+}
+
+fn in_order(texts: &BTreeMap<TitleIndex, Box<str>>) -> Vec<(TitleIndex, &str)> {
+    texts.iter().map(|(index, text)| (*index, &**text)).collect()
 }
 
 /// The title databases of several languages. Names are shown in the first language and recognised
@@ -341,8 +345,9 @@ impl TitleSet {
     /// number, the index with that number.
     #[must_use]
     pub fn meant_by(&self, text: &str) -> Vec<TitleIndex> {
-        let number = text.parse().ok().map(TitleIndex);
-        self.indexes(text).into_iter().chain(number).collect()
+        let mut meant = self.indexes(text);
+        meant.extend(text.parse().ok().map(TitleIndex));
+        meant
     }
 
     /// The title indexes of the names that resemble an unknown name most, the nearest first. An
@@ -350,12 +355,16 @@ impl TitleSet {
     /// that.
     #[must_use]
     pub fn near(&self, name: &str) -> Vec<TitleIndex> {
-        let all: Vec<_> = self.databases.iter().flat_map(|database| database.all()).collect();
-        let near = nearest(name, all.iter().map(|(_, name)| *name), NEAR);
+        let mut names: Vec<&str> = Vec::new();
+        for database in &self.databases {
+            names.extend(database.names.values().map(|name| &**name));
+        }
         let mut found = Vec::new();
-        for index in near.into_iter().flat_map(|name| self.indexes(name)) {
-            if found.len() < 2 * NEAR && !found.contains(&index) {
-                found.push(index);
+        for name in nearest(name, names, NEAR) {
+            for index in self.indexes(name) {
+                if found.len() < 2 * NEAR && !found.contains(&index) {
+                    found.push(index);
+                }
             }
         }
         found
@@ -365,8 +374,12 @@ impl TitleSet {
     /// any language. The names are given in the shown language.
     #[must_use]
     pub fn suggestions(&self, name: &str, indexes: &[TitleIndex]) -> Vec<String> {
+        let mut names = Vec::new();
+        for index in indexes {
+            names.extend(self.names(*index));
+        }
         let mut found: Vec<String> = Vec::new();
-        for near in nearest(name, indexes.iter().flat_map(|index| self.names(*index)), 3) {
+        for near in nearest(name, names, 3) {
             let index = indexes.iter().find(|index| self.names(**index).any(|one| one == near));
             let shown = index.and_then(|index| self.name(*index)).unwrap_or(near);
             if !found.iter().any(|one| one == shown) {

@@ -3,24 +3,18 @@
 use super::Frame;
 use crate::shared_text::SharedText;
 use perfhive_format::{Instance, TitleIndex};
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A finder of the parents that instances refer to. The objects, and the instances of each parent
 /// object, are listed once. So no lookup walks the block again, even if the block is hostile.
 pub struct Parents<'a> {
     frame: &'a Arc<Frame>,
-    /// The objects of the frame; `None` before the first lookup.
-    objects: Option<HashMap<TitleIndex, ParentObject<'a>>>,
+    /// The objects of the frame, in the order of their indexes; empty before the first lookup.
+    objects: Vec<(TitleIndex, usize)>,
+    /// For each of `objects`, its instances; `None` before the first lookup of one of them.
+    instances: Vec<Option<Vec<Parent<'a>>>>,
     /// The empty name, for instances without a parent.
     no_name: Option<SharedText<[u8]>>,
-}
-
-struct ParentObject<'a> {
-    /// The object's index in the frame.
-    at: usize,
-    /// `None` before the first lookup in this object.
-    instances: Option<Vec<Parent<'a>>>,
 }
 
 /// A parent. Its name is allocated once, however many children it has.
@@ -32,7 +26,7 @@ struct Parent<'a> {
 
 impl<'a> Parents<'a> {
     pub(super) fn new(frame: &'a Arc<Frame>) -> Self {
-        Self { frame, objects: None, no_name: None }
+        Self { frame, objects: Vec::new(), instances: Vec::new(), no_name: None }
     }
 
     /// The parent of `instance`; `None` if it has none, or the block does not hold the parent.
@@ -58,15 +52,18 @@ impl<'a> Parents<'a> {
     }
 
     fn find(&mut self, instance: &Instance<'_>) -> Option<&mut Parent<'a>> {
-        let (object, place) = instance.parent()?;
+        let (name, place) = instance.parent()?;
         let frame: &'a Frame = self.frame;
-        let objects = self.objects.get_or_insert_with(|| {
-            // If several objects have the name, the first counts.
-            let objects = frame.objects.iter().enumerate().rev();
-            objects.map(|(at, entry)| (entry.name, ParentObject { at, instances: None })).collect()
-        });
-        let ParentObject { at, instances } = objects.get_mut(&object)?;
-        let instances = instances.get_or_insert_with(|| {
+        if self.objects.is_empty() {
+            let names = frame.objects.iter().map(|object| object.name);
+            self.objects = names.zip(0..).collect();
+            self.objects.sort_unstable();
+            self.instances.resize_with(self.objects.len(), || None);
+        }
+        // If several objects have the name, the first counts.
+        let found = self.objects.partition_point(|(listed, _)| *listed < name);
+        let (_, at) = self.objects.get(found).filter(|(listed, _)| *listed == name)?;
+        let instances = self.instances.get_mut(found)?.get_or_insert_with(|| {
             let parent = |instance| Parent { instance, bytes: None, text: None };
             let object = frame.object(*at);
             object.map_or_else(Vec::new, |object| object.instances().map(parent).collect())

@@ -92,8 +92,11 @@ impl Query {
         for (item, found) in self.items.iter_mut().zip(found) {
             let Some(found) = found else { continue };
             let targets = std::mem::take(&mut item.targets);
-            let (mut mine, others): (Vec<_>, Vec<_>) =
-                targets.into_iter().partition(|target| target.slot == number);
+            let (mut mine, mut others) = (Vec::new(), Vec::new());
+            for target in targets {
+                let list = if target.slot == number { &mut mine } else { &mut others };
+                list.push(target);
+            }
             for target in &mut mine {
                 let is_lost = target.is_lost(slot.directory(), &item.path, found.as_ref().err());
                 if is_lost || target.lost {
@@ -109,17 +112,19 @@ impl Query {
                 }
                 target.lost |= is_lost;
             }
-            let now = match found {
+            let mut now = match found {
                 Ok(found) => slot.targets(number, found),
                 Err(_) => {
-                    item.targets = others.into_iter().chain(mine).collect();
+                    others.append(&mut mine);
+                    item.targets = others;
                     continue;
                 }
             };
             if !now.iter().map(Target::indexes).eq(mine.iter().map(Target::indexes)) {
                 change = change.max(IndexChange::Others);
             }
-            item.targets = others.into_iter().chain(now).collect();
+            others.append(&mut now);
+            item.targets = others;
         }
         slot.clear_wants();
         let targets = || {

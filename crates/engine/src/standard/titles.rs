@@ -13,12 +13,14 @@ use std::collections::BTreeMap;
 pub fn titles_of(objects: &[&Object], translations: &[ProvidedTitles]) -> Vec<ProvidedTitles> {
     let mut names = BTreeMap::new();
     let mut helps = BTreeMap::new();
+    let mut add = |(index, name): (u32, &str), (help, meaning): (u32, &str)| {
+        names.insert(TitleIndex(index), Box::from(name));
+        helps.insert(TitleIndex(help), Box::from(meaning));
+    };
     for object in objects {
-        names.insert(TitleIndex(object.index), object.name.into());
-        helps.insert(TitleIndex(object.help), object.meaning.into());
+        add((object.index, object.name), (object.help, object.meaning));
         for counter in object.counters {
-            names.insert(TitleIndex(counter.index), counter.name.into());
-            helps.insert(TitleIndex(counter.help), counter.meaning.into());
+            add((counter.index, counter.name), (counter.help, counter.meaning));
         }
     }
     let part = |all: &TitleList, wanted: &BTreeMap<TitleIndex, Box<str>>| {

@@ -105,7 +105,7 @@ fn name_of_copy(folder: &Path) -> String {
     let is_file = std::fs::metadata(&file).is_ok_and(|meta| meta.is_file() && meta.len() < 4096);
     let name =
         if is_file { std::fs::read_to_string(file).unwrap_or_default() } else { String::new() };
-    match name.trim() {
+    match name.trim_ascii() {
         "" => folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         name => name.to_string(),
     }
@@ -142,5 +142,5 @@ pub(crate) fn reader_of_native(_: &SourceAddress, _: &OpenOptions) -> Option<Str
 
 pub(crate) fn version_of_system() -> String {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    release.trim().to_string()
+    release.trim_ascii().to_string()
 }
