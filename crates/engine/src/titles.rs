@@ -209,7 +209,8 @@ impl TitleSet {
 
     /// Loads several languages, the shown one first. A language that the source does not have is
     /// left out. So is a language with a list that cannot be read; [`lacks`](Self::lacks) returns the
-    /// error. If English is missing, its names are [assumed](TitleDatabase::is_assumed).
+    /// error. If English is missing, its names are [assumed](TitleDatabase::is_assumed), with the
+    /// feature `languages`.
     ///
     /// # Errors
     /// The error of a language that is late; the error of a language that cannot be read, if no
@@ -264,7 +265,8 @@ impl TitleSet {
                 }
             }
         }
-        if let (true, Some(shown)) = (has_no_english, self.databases.first()) {
+        let assumes = has_no_english && cfg!(feature = "languages");
+        if let (true, Some(shown)) = (assumes, self.databases.first()) {
             let english = TitleDatabase::assumed_english(shown);
             if !english.is_empty() {
                 self.databases.push(Arc::new(english));
