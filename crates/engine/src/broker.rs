@@ -403,14 +403,11 @@ impl Source for Broker {
         if let Some(titles) = self.titles.iter().find(|known| known.language() == language) {
             return Ok(Arc::clone(titles));
         }
-        let of_language = || {
-            self.members
-                .entries
-                .iter()
-                .flat_map(|entry| &entry.registered.titles)
-                .filter(|titles| titles.language == language)
-        };
-        if of_language().next().is_none() {
+        let mut found = Vec::new();
+        for entry in &self.members.entries {
+            found.extend(entry.registered.titles.iter().filter(|one| one.language == language));
+        }
+        if found.is_empty() {
             let have: Vec<_> = self
                 .languages()
                 .iter()
@@ -424,8 +421,8 @@ impl Source for Broker {
         }
         let database = Arc::new(TitleDatabase::from_lists(
             language,
-            of_language().map(|titles| &titles.names),
-            of_language().map(|titles| &titles.help),
+            found.iter().map(|titles| &titles.names),
+            found.iter().map(|titles| &titles.help),
         ));
         self.titles.push(Arc::clone(&database));
         Ok(database)

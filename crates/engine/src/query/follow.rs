@@ -127,24 +127,22 @@ impl Query {
             item.targets = others;
         }
         slot.clear_wants();
-        let targets = || {
-            let all = self.items.iter().flat_map(|AddedPath { path, targets, .. }| {
-                targets.iter().map(|target| (target, path.instance.as_ref()))
-            });
-            all.filter(|(target, _)| target.slot == number)
-        };
-        for (target, instance) in targets().filter(|(target, _)| !target.lost) {
-            slot.want(target.object, &target.counter, instance);
+        let mut targets = Vec::new();
+        for AddedPath { path, targets: all, .. } in &self.items {
+            for target in all.iter().filter(|target| target.slot == number) {
+                targets.push((target, path.instance.as_ref()));
+                self.objects.entry((number, target.object)).or_default();
+            }
+        }
+        for (target, instance) in targets.iter().filter(|(target, _)| !target.lost) {
+            slot.want(target.object, &target.counter, *instance);
         }
         if slot.wanted.is_empty() {
             // A cache notices changes only when it collects: without any collection a lost
             // target would stay lost.
-            for (target, instance) in targets() {
+            for (target, instance) in targets {
                 slot.want(target.object, &target.counter, instance);
             }
-        }
-        for (target, _) in targets() {
-            self.objects.entry((number, target.object)).or_default();
         }
         let wanted = &slot.wanted;
         self.objects.retain(|(slot, object), _| *slot != number || wanted.contains(object));

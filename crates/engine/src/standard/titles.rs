@@ -32,11 +32,7 @@ pub fn titles_of(objects: &[&Object], translations: &[ProvidedTitles]) -> Vec<Pr
         }
         TitleList::from(titles)
     };
-    let mut all = vec![ProvidedTitles {
-        language: LanguageId::ENGLISH,
-        names: list(&names),
-        help: list(&helps),
-    }];
+    let mut all = Vec::new();
     for translation in translations {
         all.push(ProvidedTitles {
             language: translation.language,
@@ -44,13 +40,15 @@ pub fn titles_of(objects: &[&Object], translations: &[ProvidedTitles]) -> Vec<Pr
             help: part(&translation.help, &helps),
         });
     }
+    let (names, help) = (list(names), list(helps));
+    all.insert(0, ProvidedTitles { language: LanguageId::ENGLISH, names, help });
     all
 }
 
-fn list(texts: &BTreeMap<TitleIndex, Box<str>>) -> TitleList {
+fn list(texts: BTreeMap<TitleIndex, Box<str>>) -> TitleList {
     let mut titles = Vec::new();
     for (index, text) in texts {
-        titles.push(Title { index: *index, text: text.clone().into() });
+        titles.push(Title { index, text: text.into() });
     }
     TitleList::from(titles)
 }
