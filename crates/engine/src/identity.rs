@@ -141,11 +141,7 @@ pub(crate) struct Orders(HashMap<(Option<SharedText<[u8]>>, SharedText<[u8]>), u
 
 impl Orders {
     /// The index, from 0, of the next instance with this parent and name.
-    pub(crate) fn next(
-        &mut self,
-        parent: Option<SharedText<[u8]>>,
-        name: SharedText<[u8]>,
-    ) -> u32 {
+    pub(crate) fn next(&mut self, parent: Option<SharedText<[u8]>>, name: SharedText<[u8]>) -> u32 {
         let count = self.0.entry((parent, name)).or_insert(0);
         *count += 1;
         *count - 1
