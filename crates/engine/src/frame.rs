@@ -441,10 +441,23 @@ impl Snapshot {
     /// hold more objects than were wanted.
     #[must_use]
     pub fn object(&self, name: TitleIndex) -> Option<SnapshotObject<'_>> {
-        let at = self.by_name.partition_point(|(listed, _)| *listed < name);
-        let (_, at) = self.by_name.get(at).filter(|(listed, _)| *listed == name)?;
-        let (frame, object) = self.objects.get(*at)?;
+        let (frame, object) = self.objects.get(self.first_place(name)?)?;
         self.at(*frame, *object)
+    }
+
+    /// The objects, without those that have the name of an earlier one.
+    pub(crate) fn first_objects(&self) -> impl Iterator<Item = SnapshotObject<'_>> {
+        self.objects.iter().enumerate().filter_map(|(place, (frame, object))| {
+            let object = self.at(*frame, *object)?;
+            (self.first_place(object.view.name_index()) == Some(place)).then_some(object)
+        })
+    }
+
+    /// The index in `objects` of the first object with this name.
+    fn first_place(&self, name: TitleIndex) -> Option<usize> {
+        let at = self.by_name.partition_point(|(listed, _)| *listed < name);
+        let (_, place) = self.by_name.get(at).filter(|(listed, _)| *listed == name)?;
+        Some(*place)
     }
 
     /// The machine of the first block; `None` without a block.

@@ -48,8 +48,12 @@ impl InstanceLabel {
     /// the same text.
     #[must_use]
     pub fn plain(&self) -> String {
-        let parent = self.parent.iter().flat_map(|parent| [&**parent, "/"]);
-        let mut text: String = parent.chain([&*self.name]).collect();
+        let mut text = String::new();
+        if let Some(parent) = &self.parent {
+            text.push_str(parent);
+            text.push('/');
+        }
+        text.push_str(&self.name);
         if self.order > 0 {
             text.push_str(&format!("#{}", self.order));
         }

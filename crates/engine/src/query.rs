@@ -383,11 +383,11 @@ impl Query {
         let number =
             |reading: &&Reading| reading.value.as_ref().is_ok_and(|v| v.as_f64().is_finite());
         let single = |reading: &&Reading| reading.role() == InstanceRole::Single;
-        let mut top: Vec<_> = self.readings_of(id).filter(single).filter(number).collect();
         let value = |reading: &Reading| reading.value.as_ref().map_or(0.0, |value| value.as_f64());
-        top.sort_by(|one, other| value(other).total_cmp(&value(one)));
-        top.truncate(count);
-        top
+        let top = self.readings_of(id).filter(single).filter(number);
+        let mut top: Vec<_> = top.enumerate().map(|(at, one)| (value(one), at, one)).collect();
+        top.sort_unstable_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
+        top.into_iter().take(count).map(|(.., reading)| reading).collect()
     }
 
     /// The calendar time of the last collection in UTC: the time of the first source that answered,

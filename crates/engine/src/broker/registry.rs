@@ -85,12 +85,12 @@ impl Registered {
 
     /// The first and the last index of the provider's names; `None` if it has no names.
     pub(super) fn names(&self) -> Option<RangeInclusive<u32>> {
-        let titles = self.titles.iter().flat_map(|titles| &titles.names.titles);
-        let indexes = titles.map(|title| title.index.0);
-        indexes.fold(None, |range, index| {
-            let (first, last) = range.map_or((index, index), RangeInclusive::into_inner);
-            Some(first.min(index)..=last.max(index))
-        })
+        let (mut first, mut last) = (u32::MAX, 0);
+        for title in self.titles.iter().flat_map(|titles| &titles.names.titles) {
+            first = first.min(title.index.0);
+            last = last.max(title.index.0);
+        }
+        (first <= last).then_some(first..=last)
     }
 
     /// Turns the offsets of an allotted provider into indexes.
