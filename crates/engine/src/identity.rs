@@ -135,9 +135,12 @@ impl Identifier {
 /// hash.
 const FEW: usize = 4;
 
-/// Counters of the instances that have the same parent and name.
+/// The names of an instance's parent, if it has one, and of the instance, as bytes.
+type FullName = (Option<SharedText<[u8]>>, SharedText<[u8]>);
+
+/// For each full name, how many instances with it were counted.
 #[derive(Default)]
-pub(crate) struct Orders(HashMap<(Option<SharedText<[u8]>>, SharedText<[u8]>), u32>);
+pub(crate) struct Orders(HashMap<FullName, u32>);
 
 impl Orders {
     /// The index, from 0, of the next instance with this parent and name.
