@@ -265,7 +265,9 @@ impl Source for Broker {
         let kept = &mut self.kept;
         kept.begin();
         if ask.objects == ObjectQuery::Global {
-            faults.extend(self.members.rosters.iter().flat_map(|roster| roster.faults()).cloned());
+            for roster in &self.members.rosters {
+                faults.extend_from_slice(roster.faults());
+            }
         }
         let Members { entries, owners, .. } = &mut self.members;
         let foreign = &mut self.foreign;
@@ -361,16 +363,15 @@ impl Source for Broker {
         if let Some(catalogue) = &self.catalogue {
             return Ok(Arc::clone(catalogue));
         }
+        let mut objects = Vec::new();
+        for entry in &self.members.entries {
+            objects.extend(entry.registered.catalogue_objects());
+        }
         let catalogue = Arc::new(Catalogue {
             generation: self.catalogue_generation,
             machine: self.machine.clone(),
             languages: self.languages(),
-            objects: self
-                .members
-                .entries
-                .iter()
-                .flat_map(|e| e.registered.catalogue_objects())
-                .collect(),
+            objects,
         });
         self.catalogue = Some(Arc::clone(&catalogue));
         Ok(catalogue)
@@ -388,9 +389,11 @@ impl Source for Broker {
 
     fn providers(&mut self, ask: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
         self.look_at_rosters(&Ask::nothing().until(ask.until));
-        let faults = self.members.rosters.iter().flat_map(|roster| roster.faults());
-        let entries = self.members.entries.iter().map(Entry::status);
-        Ok(entries.chain(faults.map(ProviderStatus::refused)).collect())
+        let mut all: Vec<_> = self.members.entries.iter().map(Entry::status).collect();
+        for roster in &self.members.rosters {
+            all.extend(roster.faults().iter().map(ProviderStatus::refused));
+        }
+        Ok(all)
     }
 
     fn titles(
@@ -402,18 +405,15 @@ impl Source for Broker {
         if let Some(titles) = self.titles.iter().find(|known| known.language() == language) {
             return Ok(Arc::clone(titles));
         }
-        let of_language = || {
-            self.members
-                .entries
-                .iter()
-                .flat_map(|entry| &entry.registered.titles)
-                .filter(|titles| titles.language == language)
-        };
-        if of_language().next().is_none() {
+        let mut found = Vec::new();
+        for entry in &self.members.entries {
+            found.extend(entry.registered.titles.iter().filter(|one| one.language == language));
+        }
+        if found.is_empty() {
             let have: Vec<_> = self
                 .languages()
                 .iter()
-                .map(|id| id.name().map_or_else(|| id.to_string(), str::to_string))
+                .map(|id| id.name().map_or_else(|| format!("{id}"), str::to_string))
                 .collect();
             return Err(SourceError::new(
                 SourceErrorKind::NotFound,
@@ -423,8 +423,8 @@ impl Source for Broker {
         }
         let database = Arc::new(TitleDatabase::from_lists(
             language,
-            of_language().map(|titles| &titles.names),
-            of_language().map(|titles| &titles.help),
+            found.iter().map(|titles| &titles.names),
+            found.iter().map(|titles| &titles.help),
         ));
         self.titles.push(Arc::clone(&database));
         Ok(database)

@@ -48,7 +48,7 @@ pub enum SourceErrorKind {
 
 /// A message as shared text. What is done here is compiled once, not for each type of message.
 fn shared(message: &dyn fmt::Display) -> Arc<str> {
-    message.to_string().into()
+    format!("{message}").into()
 }
 
 impl SourceError {

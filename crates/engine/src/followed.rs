@@ -94,7 +94,7 @@ impl Followed {
     /// asked for the object: its name in any language, or its index.
     #[must_use]
     pub fn object(directory: &Directory, asked: &str, index: TitleIndex) -> Self {
-        Self::new(&directory.titles, asked, index, |other| directory.has(other))
+        Self::new(&directory.titles, asked, index, &|other| directory.has(other))
     }
 
     /// Follows the counter of `object` that now has the title index `index`. `asked` is the text by
@@ -106,14 +106,14 @@ impl Followed {
         asked: &str,
         index: TitleIndex,
     ) -> Self {
-        Self::new(&directory.titles, asked, index, |other| object.counter(other).is_some())
+        Self::new(&directory.titles, asked, index, &|other| object.counter(other).is_some())
     }
 
     fn new(
         titles: &TitleSet,
         asked: &str,
         index: TitleIndex,
-        is_listed: impl Fn(TitleIndex) -> bool,
+        is_listed: &dyn Fn(TitleIndex) -> bool,
     ) -> Self {
         let mut namesakes = titles.meant_by(asked);
         namesakes.retain(|other| *other != index && is_listed(*other));
@@ -144,16 +144,16 @@ impl Followed {
     /// Finds the object in a new directory. Returns `true` if samples taken before must not be
     /// compared with new ones, since they may be of another object.
     pub fn follow_object(&mut self, now: &Directory) -> bool {
-        self.follow(&now.titles, |index| now.has(index))
+        self.follow(&now.titles, &|index| now.has(index))
     }
 
     /// Finds the counter among those of `object` in a new directory. Returns `true` if samples
     /// taken before must not be compared with new ones, since they may be of another counter.
     pub fn follow_counter(&mut self, now: &Directory, object: &CatalogueObject) -> bool {
-        self.follow(&now.titles, |index| object.counter(index).is_some())
+        self.follow(&now.titles, &|index| object.counter(index).is_some())
     }
 
-    fn follow(&mut self, titles: &TitleSet, is_listed: impl Fn(TitleIndex) -> bool) -> bool {
+    fn follow(&mut self, titles: &TitleSet, is_listed: &dyn Fn(TitleIndex) -> bool) -> bool {
         let mut named = titles.meant_by(&self.asked);
         let is_meant = named.contains(&self.index);
         named.retain(|index| is_listed(*index));

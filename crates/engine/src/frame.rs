@@ -223,7 +223,7 @@ pub struct Snapshot {
     objects: Vec<(u32, u32)>,
     /// The name of each object and its index in `objects`, sorted by name, since a block may hold
     /// many objects.
-    by_name: Vec<(TitleIndex, u32)>,
+    by_name: Vec<(TitleIndex, usize)>,
     faults: Vec<Fault>,
     /// Objects of which some instances are missing.
     partial: Vec<TitleIndex>,
@@ -313,7 +313,7 @@ impl Snapshot {
         self.add(|this| {
             let place = this.frames.len() as u32;
             this.objects.extend((0..frame.object_count() as u32).map(|object| (place, object)));
-            let first = this.by_name.len() as u32;
+            let first = this.by_name.len();
             this.by_name
                 .extend((first..).zip(&frame.objects).map(|(at, object)| (object.name, at)));
             this.by_name.sort_unstable();
@@ -340,14 +340,14 @@ impl Snapshot {
             let from = other.by_name.partition_point(|(listed, _)| *listed < name);
             let rest = other.by_name.get(from..).unwrap_or_default();
             for (_, at) in rest.iter().take_while(|(listed, _)| *listed == name) {
-                let Some(&(frame, object)) = other.objects.get(*at as usize) else { continue };
+                let Some(&(frame, object)) = other.objects.get(*at) else { continue };
                 let Some(frame) = other.frames.get(frame as usize) else { continue };
                 let known = this.frames.iter().position(|known| Arc::ptr_eq(known, frame));
                 let place = known.unwrap_or_else(|| {
                     this.frames.push(Arc::clone(frame));
                     this.frames.len() - 1
                 });
-                let entry = (name, this.objects.len() as u32);
+                let entry = (name, this.objects.len());
                 this.objects.push((place as u32, object));
                 let place = this.by_name.partition_point(|listed| *listed < entry);
                 this.by_name.insert(place, entry);
@@ -368,7 +368,7 @@ impl Snapshot {
     pub fn push_all_of(&mut self, other: &Self) {
         self.note_age(other.age);
         self.add(|this| {
-            let (frames, objects) = (this.frames.len() as u32, this.objects.len() as u32);
+            let (frames, objects) = (this.frames.len() as u32, this.objects.len());
             this.frames.extend(other.frames.iter().cloned());
             this.objects.extend(other.objects.iter().map(|(frame, at)| (frame + frames, *at)));
             this.by_name.extend(other.by_name.iter().map(|(name, at)| (*name, at + objects)));
@@ -442,10 +442,23 @@ impl Snapshot {
     /// hold more objects than were wanted.
     #[must_use]
     pub fn object(&self, name: TitleIndex) -> Option<SnapshotObject<'_>> {
-        let at = self.by_name.partition_point(|(listed, _)| *listed < name);
-        let (_, at) = self.by_name.get(at).filter(|(listed, _)| *listed == name)?;
-        let (frame, object) = self.objects.get(*at as usize)?;
+        let (frame, object) = self.objects.get(self.first_place(name)?)?;
         self.at(*frame, *object)
+    }
+
+    /// The objects, without those that have the name of an earlier one.
+    pub(crate) fn first_objects(&self) -> impl Iterator<Item = SnapshotObject<'_>> {
+        self.objects.iter().enumerate().filter_map(|(place, (frame, object))| {
+            let object = self.at(*frame, *object)?;
+            (self.first_place(object.view.name_index()) == Some(place)).then_some(object)
+        })
+    }
+
+    /// The index in `objects` of the first object with this name.
+    fn first_place(&self, name: TitleIndex) -> Option<usize> {
+        let at = self.by_name.partition_point(|(listed, _)| *listed < name);
+        let (_, place) = self.by_name.get(at).filter(|(listed, _)| *listed == name)?;
+        Some(*place)
     }
 
     /// The machine of the first block; `None` without a block.

@@ -13,7 +13,7 @@
 //!   parent and name.
 
 use perfhive_format::winperf::{ELAPSED_TIME, ID_PROCESS, ID_THREAD, PROCESS, THREAD};
-use perfhive_format::{CounterBlock, CounterPlan, Instance, PerfObject, Schema, TitleIndex};
+use perfhive_format::{CounterBlock, CounterPlan, Instance, PerfObject, Schema};
 use std::collections::HashMap;
 
 use crate::frame::SnapshotObject;
@@ -89,18 +89,18 @@ pub(crate) struct Identifier {
 
 impl Identifier {
     pub(crate) fn new(object: PerfObject<'_>) -> Self {
-        let find = |name: u32| {
-            CounterPlan::all(object)
-                .into_iter()
-                .find(|plan| plan.name == TitleIndex(name) && !plan.counter_type.is_base())
-        };
         let is = |indexes: [u32; 2]| indexes.contains(&object.name_index().0);
         let (process, thread) = (is([PROCESS, PROCESS_V2]), is([THREAD, THREAD_V2]));
+        let plans = if process || thread { CounterPlan::all(object) } else { Vec::new() };
+        let find = |name: u32| {
+            let is_it = |plan: &&CounterPlan| plan.name.0 == name && !plan.counter_type.is_base();
+            plans.iter().find(is_it).copied()
+        };
         Self {
             schema: Schema::of(object),
-            process: if process || thread { find(ID_PROCESS) } else { None },
+            process: find(ID_PROCESS),
             thread: if thread { find(ID_THREAD) } else { None },
-            start: if process || thread { find(ELAPSED_TIME) } else { None },
+            start: find(ELAPSED_TIME),
         }
     }
 
@@ -136,8 +136,21 @@ impl Identifier {
 /// hash.
 const FEW: usize = 4;
 
-/// Parent and name of an instance, as the bytes in the block.
-type FullName = (SharedText<[u8]>, SharedText<[u8]>);
+/// The names of an instance's parent, if it has one, and of the instance, as bytes.
+type FullName = (Option<SharedText<[u8]>>, SharedText<[u8]>);
+
+/// For each full name, how many instances with it were counted.
+#[derive(Default)]
+pub(crate) struct Orders(HashMap<FullName, u32>);
+
+impl Orders {
+    /// The index, from 0, of the next instance with this parent and name.
+    pub(crate) fn next(&mut self, parent: Option<SharedText<[u8]>>, name: SharedText<[u8]>) -> u32 {
+        let count = self.0.entry((parent, name)).or_insert(0);
+        *count += 1;
+        *count - 1
+    }
+}
 
 /// The identities of the instances of one object in one sample, in both directions: by index and by
 /// identity.
@@ -160,32 +173,21 @@ impl IdentityMap {
     pub(crate) fn new(identifier: &Identifier, object: SnapshotObject<'_>) -> Self {
         let view = object.view();
         if !view.has_instances() {
-            let places = HashMap::from([(Identity::Single, 0)]);
-            return Self { identities: vec![Identity::Single], places };
+            // One identity is found without its hash.
+            return Self { identities: vec![Identity::Single], places: HashMap::new() };
         }
         let mut map = Self::default();
         let mut parents = object.parents();
-        let mut orders: HashMap<FullName, u32> = HashMap::new();
-        // A parent's name is allocated once, however many children it has.
-        let mut parent_names: HashMap<_, SharedText<[u8]>> = HashMap::new();
+        let mut orders = Orders::default();
         for (place, instance) in view.instances().enumerate() {
             let numbered = identifier.numbers(&instance);
             let identity =
                 numbered.filter(|id| !map.places.contains_key(id)).unwrap_or_else(|| {
                     // Without numbers, or with the same numbers twice, names are the fallback.
-                    let parent = parents.place_of(&instance);
-                    let parent = parent_names
-                        .entry(parent.map(|(key, _)| key))
-                        .or_insert_with(|| {
-                            let bytes = parent.map(|(_, parent)| parent.name().as_bytes());
-                            bytes.unwrap_or_default().into()
-                        })
-                        .clone();
+                    let parent = parents.name_bytes(&instance);
                     let name: SharedText<[u8]> = instance.name().as_bytes().into();
-                    let order = orders.entry((parent.clone(), name.clone())).or_insert(0);
-                    let identity = Identity::Named { parent, name, order: *order };
-                    *order += 1;
-                    identity
+                    let order = orders.next(Some(parent.clone()), name.clone());
+                    Identity::Named { parent, name, order }
                 });
             map.places.insert(identity.clone(), place as u32);
             map.identities.push(identity);

@@ -1,9 +1,9 @@
 //! Labels of instances.
 
 use crate::frame::SnapshotObject;
+use crate::identity::Orders;
 use crate::path::InstancePattern;
 use crate::shared_text::SharedText;
-use std::collections::HashMap;
 use std::fmt;
 
 /// The name of an instance in one sample, for people and paths. Instances are distinguished by
@@ -49,8 +49,12 @@ impl InstanceLabel {
     /// instances may have the same text.
     #[must_use]
     pub fn plain(&self) -> String {
-        let parent = self.parent.iter().flat_map(|parent| [&**parent, "/"]);
-        let mut text: String = parent.chain([&*self.name]).collect();
+        let mut text = String::new();
+        if let Some(parent) = &self.parent {
+            text.push_str(parent);
+            text.push('/');
+        }
+        text.push_str(&self.name);
         if self.order > 0 {
             text.push_str(&format!("#{}", self.order));
         }
@@ -77,25 +81,15 @@ impl SnapshotObject<'_> {
     #[must_use]
     pub fn labels(self) -> Vec<InstanceLabel> {
         let mut parents = self.parents();
-        // A parent's name is allocated once, however many children it has.
-        let mut parent_names: HashMap<_, Option<SharedText<str>>> = HashMap::new();
-        let mut orders: HashMap<(Option<SharedText<str>>, SharedText<str>), u32> = HashMap::new();
+        let mut orders = Orders::default();
         let label = |instance: perfhive_format::Instance<'_>| {
-            let parent = parents.place_of(&instance).and_then(|(key, parent)| {
-                let name = parent_names.entry(key).or_insert_with(|| {
-                    // A parent without a name could not be written in a path.
-                    let name = Some(parent.name()).filter(|name| !name.is_empty());
-                    name.map(|name| name.to_text().into())
-                });
-                name.clone()
-            });
+            let parent = parents.name(&instance);
             let name: SharedText<str> = match (instance.name(), instance.unique_id()) {
                 (name, Some(id)) if name.is_empty() => id.to_string().into(),
                 (name, _) => name.to_text().into(),
             };
-            let count = orders.entry((parent.clone(), name.clone())).or_insert(0);
-            let order = *count;
-            *count += 1;
+            let bytes = |text: &SharedText<str>| text.clone().into_bytes();
+            let order = orders.next(parent.as_ref().map(bytes), bytes(&name));
             InstanceLabel { parent, name, order }
         };
         self.view().instances().map(label).collect()

@@ -537,7 +537,7 @@ impl<'a> ObjectWriter<'a> {
     }
 
     fn fail(&mut self, fault: CollectFault) -> ProviderError {
-        let message = fault.to_string();
+        let message = format!("{fault}");
         self.failed = Some(fault);
         ProviderError::Failed(message)
     }

@@ -96,14 +96,12 @@ impl QuerySource {
     /// target keeps the names that object and counter have now.
     fn targets(&self, number: usize, found: ResolvedCounters) -> Vec<Target> {
         let name = |index| self.directory().titles.name(index).map(Arc::from);
-        let target = |(object, counter): (_, CatalogueCounter)| Target {
-            slot: number,
-            object,
-            counter,
-            names: [name(object), name(counter.name)],
-            lost: false,
-        };
-        found.into_iter().map(target).collect()
+        let mut targets = Vec::with_capacity(found.len());
+        for (object, counter) in found {
+            let names = [name(object), name(counter.name)];
+            targets.push(Target { slot: number, object, counter, names, lost: false });
+        }
+        targets
     }
 }
 
@@ -386,11 +384,11 @@ impl Query {
         let number =
             |reading: &&Reading| reading.value.as_ref().is_ok_and(|v| v.as_f64().is_finite());
         let single = |reading: &&Reading| reading.role() == InstanceRole::Single;
-        let mut top: Vec<_> = self.readings_of(id).filter(single).filter(number).collect();
         let value = |reading: &Reading| reading.value.as_ref().map_or(0.0, |value| value.as_f64());
-        top.sort_by(|one, other| value(other).total_cmp(&value(one)));
-        top.truncate(count);
-        top
+        let top = self.readings_of(id).filter(single).filter(number);
+        let mut top: Vec<_> = top.enumerate().map(|(at, one)| (value(one), at, one)).collect();
+        top.sort_unstable_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
+        top.into_iter().take(count).map(|(.., reading)| reading).collect()
     }
 
     /// The calendar time of the last collection in UTC: the time of the first source that answered,
@@ -455,7 +453,7 @@ impl Query {
             let former = target.and_then(|target| target.names.get(place)?.as_deref());
             let is_lost = target.is_some_and(|target| target.lost);
             let name = if is_lost { former.or(now) } else { now.or(former) };
-            name.map_or_else(|| index.to_string(), str::to_string)
+            name.map_or_else(|| format!("{index}"), str::to_string)
         };
         (name(0, reading.object), name(1, reading.counter))
     }
@@ -562,7 +560,7 @@ fn resolve(directory: &Directory, path: &CounterPath) -> Result<ResolvedCounters
             }
         }
         if found.len() == before {
-            let error = || unknown_counter(object, titles, &path.counter.to_string());
+            let error = || unknown_counter(object, titles, &format!("{}", path.counter));
             failure.get_or_insert_with(error);
         }
     }
@@ -579,15 +577,18 @@ fn objects_named<'a>(
     pattern: &NamePattern,
 ) -> Result<Vec<&'a CatalogueObject>, QueryError> {
     let Directory { catalogue, titles, .. } = directory;
-    let objects = catalogue.objects.iter();
-    let mut found: Vec<_> =
-        objects.filter(|object| names_match(titles, pattern, object.name)).collect();
+    let mut found = Vec::new();
+    for (place, object) in (0..).zip(&catalogue.objects) {
+        if names_match(titles, pattern, object.name) {
+            found.push((object.name, place));
+        }
+    }
     if found.is_empty() {
-        return Err(unknown_object(catalogue, titles, &pattern.to_string()));
+        return Err(unknown_object(catalogue, titles, &format!("{pattern}")));
     }
     if pattern.as_literal().is_some() {
         // The order in which a source lists objects with the same name does not matter.
-        found.sort_by_key(|object| object.name);
+        found.sort_unstable();
     }
-    Ok(found)
+    Ok(found.into_iter().filter_map(|(_, place)| catalogue.objects.get(place)).collect())
 }

@@ -33,6 +33,11 @@ impl SharedText<str> {
     pub fn as_str(&self) -> &str {
         self
     }
+
+    /// The same text as bytes, which are still shared. They equal only bytes that were a text.
+    pub(crate) fn into_bytes(self) -> SharedText<[u8]> {
+        SharedText { inner: self.inner.into(), hash: self.hash }
+    }
 }
 
 impl<T: ?Sized> Deref for SharedText<T> {

@@ -8,7 +8,6 @@ use crate::instance_reader::InstanceReader;
 use crate::status::ProviderStatus;
 use crate::titles::TitleDatabase;
 use perfhive_format::{CounterType, DetailLevel, FileTime, LanguageId, PerfObject, TitleIndex};
-use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Everything that has counters: it answers asks with data blocks.
@@ -281,11 +280,8 @@ impl Catalogue {
             languages: vec![LanguageId::ENGLISH],
             ..Self::default()
         };
-        let mut seen = HashSet::new();
-        for object in snapshot.objects() {
-            if seen.insert(object.view().name_index()) {
-                catalogue.objects.push(CatalogueObject::of(object.view()));
-            }
+        for object in snapshot.first_objects() {
+            catalogue.objects.push(CatalogueObject::of(object.view()));
         }
         catalogue
     }

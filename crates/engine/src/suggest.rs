@@ -1,7 +1,5 @@
 //! Names without regard to case, and "did you mean": the names nearest to a mistyped one.
 
-use std::collections::BinaryHeap;
-
 /// The longest text, in characters, for which near names are searched; a longer text has none. The
 /// time of a comparison with one name grows with the product of both lengths.
 const LONGEST: usize = 256;
@@ -39,7 +37,8 @@ fn nearest_of<'a>(wanted: &str, names: &[&'a str], most: usize) -> Vec<&'a str> 
     }
     let names = names.iter().copied().filter(|name| !name.is_empty());
     let ranked = names.filter_map(|name| Some((rank(&text, &wanted, name)?, name)));
-    let mut ranked = ranked.collect::<BinaryHeap<_>>().into_sorted_vec();
+    let mut ranked: Vec<_> = ranked.collect();
+    ranked.sort_unstable();
     ranked.dedup();
     ranked.into_iter().take(most).map(|(_, name)| name).collect()
 }

@@ -4,15 +4,15 @@ use crate::error::{SourceError, SourceErrorKind};
 use crate::suggest::{fold, nearest};
 use perfhive_format::titles::TitleList;
 use perfhive_format::{LanguageId, TitleIndex};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 
 /// The names and help texts of one language.
 #[derive(Debug)]
 pub struct TitleDatabase {
     language: LanguageId,
-    names: HashMap<TitleIndex, Box<str>>,
-    help: HashMap<TitleIndex, Box<str>>,
+    names: BTreeMap<TitleIndex, Box<str>>,
+    help: BTreeMap<TitleIndex, Box<str>>,
     /// For each name, in lower case, its title indexes in ascending order. The map is made at the
     /// first use, since most readers only look up names by index.
     by_name: OnceLock<HashMap<String, Vec<TitleIndex>>>,
@@ -41,16 +41,19 @@ impl TitleDatabase {
         names: impl IntoIterator<Item = &'a TitleList>,
         help: impl IntoIterator<Item = &'a TitleList>,
     ) -> Self {
-        fn collect<'a>(
-            lists: impl IntoIterator<Item = &'a TitleList>,
-        ) -> HashMap<TitleIndex, Box<str>> {
-            let mut map = HashMap::new();
-            for title in lists.into_iter().flat_map(|list| &list.titles) {
+        fn add(map: &mut BTreeMap<TitleIndex, Box<str>>, list: &TitleList) {
+            for title in &list.titles {
                 map.entry(title.index).or_insert_with(|| title.text.as_str().into());
             }
-            map
         }
-        let (names, help) = (collect(names), collect(help));
+        let mut database = Self::empty(language);
+        names.into_iter().for_each(|list| add(&mut database.names, list));
+        help.into_iter().for_each(|list| add(&mut database.help, list));
+        database
+    }
+
+    fn empty(language: LanguageId) -> Self {
+        let (names, help) = (BTreeMap::new(), BTreeMap::new());
         Self { language, names, help, by_name: OnceLock::new(), lacks: None, assumed: false }
     }
 
@@ -58,13 +61,16 @@ impl TitleDatabase {
     /// objects. Indexes without a name in `known` are left out.
     fn assumed_english(known: &Self) -> Self {
         let lines = include_str!("standard/english.txt").lines();
-        let titles = lines.filter_map(|line| {
+        let title = |line: &'static str| {
             let (index, name) = line.split_once(' ')?;
-            let index = TitleIndex(index.parse().ok()?);
-            known.name(index).map(|_| (index, name.into()))
-        });
-        let mut database = Self::from_lists(LanguageId::ENGLISH, [], []);
-        database.names = titles.collect();
+            Some((TitleIndex(index.parse().ok()?), name))
+        };
+        let mut database = Self::empty(LanguageId::ENGLISH);
+        for (index, name) in lines.filter_map(title) {
+            if known.name(index).is_some() {
+                database.names.insert(index, name.into());
+            }
+        }
         database.assumed = true;
         database
     }
@@ -80,7 +86,7 @@ impl TitleDatabase {
     /// empty one.
     #[must_use]
     pub fn completed_by(&self, other: &Self) -> Self {
-        let fill = |mine: &HashMap<TitleIndex, Box<str>>, theirs: &HashMap<_, Box<str>>| {
+        let fill = |mine: &BTreeMap<TitleIndex, Box<str>>, theirs: &BTreeMap<_, Box<str>>| {
             let mut map = mine.clone();
             for (index, text) in theirs {
                 let place = map.entry(*index).or_default();
@@ -165,25 +171,25 @@ impl TitleDatabase {
     /// the indexes.
     #[must_use]
     pub fn all(&self) -> Vec<(TitleIndex, &str)> {
-        let mut all: Vec<_> = self.names.iter().map(|(index, name)| (*index, &**name)).collect();
-        all.sort_unstable_by_key(|(index, _)| *index);
-        all
+        in_order(&self.names)
     }
 
     /// Every help index that has a text, with the text, which may be empty, in ascending order of
     /// the indexes.
     #[must_use]
     pub fn all_help(&self) -> Vec<(TitleIndex, &str)> {
-        let mut all: Vec<_> = self.help.iter().map(|(index, text)| (*index, &**text)).collect();
-        all.sort_unstable_by_key(|(index, _)| *index);
-        all
+        in_order(&self.help)
     }
 
     /// The highest index of a name (`Last Counter`); 0 if there is none.
     #[must_use]
     pub fn last_counter(&self) -> TitleIndex {
-        self.names.keys().copied().max().unwrap_or(TitleIndex(0))
+        self.names.last_key_value().map_or(TitleIndex(0), |(index, _)| *index)
     }
+}
+
+fn in_order(texts: &BTreeMap<TitleIndex, Box<str>>) -> Vec<(TitleIndex, &str)> {
+    texts.iter().map(|(index, text)| (*index, &**text)).collect()
 }
 
 /// The title databases of several languages. Names are shown in the first language and recognised
@@ -207,7 +213,8 @@ impl TitleSet {
     /// A set with the titles of `languages`, the shown one first. A language that the source does
     /// not have is left out. So is a language with a list that cannot be read;
     /// [`lacks`](Self::lacks) returns the error. If the source does not have English although it is
-    /// among `languages`, the English names are [assumed](TitleDatabase::is_assumed).
+    /// among `languages`, the English names are [assumed](TitleDatabase::is_assumed), with the
+    /// feature `languages`.
     ///
     /// # Errors
     /// The error of a language that is late; the error of a language that cannot be read, if no
@@ -233,6 +240,15 @@ impl TitleSet {
         languages: impl IntoIterator<Item = LanguageId>,
         mut titles: impl FnMut(LanguageId) -> Result<Arc<TitleDatabase>, SourceError>,
     ) -> Result<bool, SourceError> {
+        self.add_each(&mut languages.into_iter(), &mut titles)
+    }
+
+    /// [`add`](Self::add), compiled once.
+    fn add_each(
+        &mut self,
+        languages: &mut dyn Iterator<Item = LanguageId>,
+        titles: &mut dyn FnMut(LanguageId) -> Result<Arc<TitleDatabase>, SourceError>,
+    ) -> Result<bool, SourceError> {
         let before = self.databases.len();
         let mut late = None;
         let mut has_no_english = false;
@@ -253,7 +269,8 @@ impl TitleSet {
                 }
             }
         }
-        if let (true, Some(shown)) = (has_no_english, self.databases.first()) {
+        let assumes = has_no_english && cfg!(feature = "languages");
+        if let (true, Some(shown)) = (assumes, self.databases.first()) {
             let english = TitleDatabase::assumed_english(shown);
             if !english.is_empty() {
                 self.databases.push(Arc::new(english));
@@ -308,7 +325,7 @@ impl TitleSet {
     /// The name of an index or, without a name, the index as text.
     #[must_use]
     pub fn name_or_index(&self, index: TitleIndex) -> String {
-        self.name(index).map_or_else(|| index.to_string(), str::to_string)
+        self.name(index).map_or_else(|| format!("{index}"), str::to_string)
     }
 
     /// The help text with this help index in the shown language, or else in any other; `None`
@@ -335,8 +352,9 @@ impl TitleSet {
     /// number, the index with that number.
     #[must_use]
     pub fn meant_by(&self, text: &str) -> Vec<TitleIndex> {
-        let number = text.parse().ok().map(TitleIndex);
-        self.indexes(text).into_iter().chain(number).collect()
+        let mut meant = self.indexes(text);
+        meant.extend(text.parse().ok().map(TitleIndex));
+        meant
     }
 
     /// The title indexes of the names that resemble an unknown name most, at most 64, the nearest
@@ -344,19 +362,31 @@ impl TitleSet {
     /// source knows that.
     #[must_use]
     pub fn near(&self, name: &str) -> Vec<TitleIndex> {
-        let all: Vec<_> = self.databases.iter().flat_map(|database| database.all()).collect();
-        let near = nearest(name, all.iter().map(|(_, name)| *name), NEAR);
-        let indexes = near.into_iter().flat_map(|name| self.indexes(name));
-        let mut seen = HashSet::new();
-        indexes.filter(|index| seen.insert(*index)).take(2 * NEAR).collect()
+        let mut names: Vec<&str> = Vec::new();
+        for database in &self.databases {
+            names.extend(database.names.values().map(|name| &**name));
+        }
+        let mut found = Vec::new();
+        for name in nearest(name, names, NEAR) {
+            for index in self.indexes(name) {
+                if found.len() < 2 * NEAR && !found.contains(&index) {
+                    found.push(index);
+                }
+            }
+        }
+        found
     }
 
     /// At most three of the names of these indexes: those that resemble the unknown name most in
     /// any language. The names are given in the shown language.
     #[must_use]
     pub fn suggestions(&self, name: &str, indexes: &[TitleIndex]) -> Vec<String> {
+        let mut names = Vec::new();
+        for index in indexes {
+            names.extend(self.names(*index));
+        }
         let mut found: Vec<String> = Vec::new();
-        for near in nearest(name, indexes.iter().flat_map(|index| self.names(*index)), 3) {
+        for near in nearest(name, names, 3) {
             let index = indexes.iter().find(|index| self.names(**index).any(|one| one == near));
             let shown = index.and_then(|index| self.name(*index)).unwrap_or(near);
             if !found.iter().any(|one| one == shown) {

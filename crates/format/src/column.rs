@@ -10,7 +10,6 @@ use crate::titles::TitleIndex;
 use crate::view::{CounterBlock, CounterDefinition, PerfObject};
 use crate::winperf::PERF_COUNTER_BLOCK;
 use alloc::boxed::Box;
-use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 
 /// The position of one number, the same in every counter block of an object.
@@ -277,9 +276,8 @@ impl<'a> Occupied<'a> {
         let claims = self.claims.get_or_insert_with(|| {
             let claim =
                 |c: CounterDefinition<'_>| (c.offset(), c.offset().saturating_add(c.size()));
-            // Seldom needed: a heap sorts with less code.
-            let claims = object.counters().map(claim).collect::<BinaryHeap<_>>();
-            let mut claims = claims.into_sorted_vec();
+            let mut claims: Vec<_> = object.counters().map(claim).collect();
+            claims.sort_unstable_by_key(|(start, _)| *start);
             let mut furthest = 0;
             for (_, end) in &mut claims {
                 furthest = furthest.max(*end);

@@ -241,8 +241,9 @@ impl Totals {
             }
         }
         if count > 0 {
-            self.mean = add(self.mean, grown.map(|sum| sum / count), known);
             self.sum = add(self.sum, grown, known);
+            grown.iter_mut().for_each(|sum| *sum /= count);
+            self.mean = add(self.mean, grown, known);
         }
         self.started |= !cpus.is_empty();
         self.last.clear();

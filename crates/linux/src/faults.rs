@@ -29,20 +29,24 @@ pub(crate) struct Faults {
 impl Faults {
     /// Adds a fault of the whole object.
     pub(crate) fn object(&mut self, message: impl fmt::Display) {
-        let message = self.put(message);
-        self.list.push((None, message));
+        self.add(None, &message);
     }
 
     /// Adds a fault of one instance; the text is made only for the first [`SINGLE`].
     pub(crate) fn instance(&mut self, name: impl fmt::Display, message: impl fmt::Display) {
         self.instances += 1;
         if self.instances <= SINGLE {
-            let (name, message) = (self.put(name), self.put(message));
-            self.list.push((Some(name), message));
+            self.add(Some(&name), &message);
         }
     }
 
-    fn put(&mut self, words: impl fmt::Display) -> Range<usize> {
+    #[cold]
+    fn add(&mut self, name: Option<&dyn fmt::Display>, message: &dyn fmt::Display) {
+        let entry = (name.map(|name| self.put(name)), self.put(message));
+        self.list.push(entry);
+    }
+
+    fn put(&mut self, words: &dyn fmt::Display) -> Range<usize> {
         let start = self.text.len();
         // Writing to a string does not fail; only a `Display` could.
         let _ = write!(self.text, "{words}");
@@ -60,7 +64,7 @@ impl Faults {
     pub(crate) fn tell(&mut self, object: u32, out: &mut ObjectWriter<'_>) {
         let more = self.instances.saturating_sub(SINGLE);
         let more = (more > 0)
-            .then(|| self.put(format_args!("{more} more instances could not be read in full")));
+            .then(|| self.put(&format_args!("{more} more instances could not be read in full")));
         let words = |range: &Range<usize>| self.text.get(range.clone()).unwrap_or_default();
         for (instance, message) in &self.list {
             out.fault(TitleIndex(object), instance.as_ref().map(words), words(message));
@@ -91,7 +95,7 @@ pub(crate) fn describe(error: Errno) -> &'static str {
     static WORDS: [OnceLock<String>; MOST] = [const { OnceLock::new() }; MOST];
     let known = usize::try_from(error.raw_os_error()).ok().and_then(|code| WORDS.get(code));
     known.map_or("an unknown error", |words| {
-        words.get_or_init(|| std::io::Error::from(error).to_string())
+        words.get_or_init(|| format!("{}", std::io::Error::from(error)))
     })
 }
 

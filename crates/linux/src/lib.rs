@@ -100,5 +100,5 @@ pub fn providers_with(root: &ProcRoot, options: &LinuxOptions) -> Vec<Arc<dyn Pr
 /// which takes some 20 ms.
 #[must_use]
 pub fn bpf_refusal(root: &ProcRoot) -> Option<String> {
-    bpf::refusal(root).map(|refusal| refusal.to_string())
+    bpf::refusal(root).map(|refusal| format!("{refusal}"))
 }

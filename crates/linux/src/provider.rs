@@ -78,7 +78,7 @@ where
     fn open(&self, _: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {
         let proc = self.root.proc();
         let reader = Reader::open(proc)
-            .map_err(|error| ProviderError::io(proc.display().to_string(), error.into()))?;
+            .map_err(|error| ProviderError::io(format!("{}", proc.display()), error.into()))?;
         Ok(Box::new((self.open)(&self.root, reader)))
     }
 }

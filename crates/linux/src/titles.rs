@@ -11,16 +11,19 @@ use std::sync::OnceLock;
 /// The code of each translated language, and the text of its file.
 const FILES: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/titles.rs"));
 
-/// The language of each translation file, and the file's text; nothing without the feature
-/// `languages`. A test checks that every file name is a language.
+/// The language of each translation file, and the file's text. A test checks that every file name
+/// is a language.
 fn texts() -> impl Iterator<Item = (LanguageId, &'static str)> {
-    let files = if cfg!(feature = "languages") { FILES } else { &[] };
-    files.iter().filter_map(|(code, text)| Some((code.parse().ok()?, *text)))
+    FILES.iter().filter_map(|(code, text)| Some((code.parse().ok()?, *text)))
 }
 
-/// All translations, parsed once; each provider copies its part.
+/// All translations, parsed once; each provider copies its part. There are none without the feature
+/// `languages`.
 fn translations() -> &'static [ProvidedTitles] {
     static READ: OnceLock<Vec<ProvidedTitles>> = OnceLock::new();
+    if cfg!(not(feature = "languages")) {
+        return &[];
+    }
     READ.get_or_init(|| texts().map(|(language, text)| parse_titles(language, text).0).collect())
 }
 

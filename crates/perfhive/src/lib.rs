@@ -50,7 +50,7 @@
 //! |---|---|
 //! | `objects` | on Linux, the objects of disks, network, caches, sensors, pressure and control groups, beside System, Memory and Processor |
 //! | `processes` | on Linux, Process, Thread, and the objects of memory maps |
-//! | `languages` | on Linux, names and help texts in other languages than English |
+//! | `languages` | on Linux, names and help texts in other languages than English; [assumed](perfhive_engine::TitleDatabase::is_assumed) English names for a source of your own that has none |
 //! | `sharing` | [`Cached`], [`SharedSource`], and what reads through them: [`Category`], [`PerformanceCounter`], [`measure`] |
 //! | `libraries` | `local:` reads registered counter libraries, each in a host process of its own; writing them |
 //! | `registration` | registering such libraries, as lodctr does |

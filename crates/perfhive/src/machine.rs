@@ -23,6 +23,6 @@ use perfhive_engine::{Source, SourceError, SourceErrorKind};
 /// The result of every function that opens a source.
 type Opened = Result<Box<dyn Source>, SourceError>;
 
-pub(crate) fn unavailable(address: &SourceAddress, message: impl std::fmt::Display) -> SourceError {
-    SourceError::new(SourceErrorKind::Unavailable, &address.to_string(), message)
+pub(crate) fn unavailable(address: &SourceAddress, message: &dyn std::fmt::Display) -> SourceError {
+    SourceError::new(SourceErrorKind::Unavailable, &format!("{address}"), message)
 }

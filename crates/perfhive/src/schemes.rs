@@ -143,7 +143,7 @@ fn open_files(
 #[cfg(not(feature = "recording"))]
 fn open_files(address: &SourceAddress, _: &OpenOptions) -> Result<Box<dyn Source>, SourceError> {
     let message = "this program was built without the feature `recording` of the crate perfhive";
-    Err(machine::unavailable(address, message))
+    Err(machine::unavailable(address, &message))
 }
 
 impl SourceAddress {

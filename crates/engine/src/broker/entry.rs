@@ -101,8 +101,9 @@ impl Entry {
     /// The account of the provider, with the title indexes of its objects.
     pub(super) fn status(&self) -> ProviderStatus {
         let objects = self.registered.description.objects.iter();
-        let objects = objects.map(|object| object.spec.name).collect();
-        ProviderStatus { objects, ..self.status.clone() }
+        let mut status = self.status.clone();
+        status.objects = objects.map(|object| object.spec.name).collect();
+        status
     }
 
     /// Notes which of this provider's objects a query wants, with the objects that come along.

@@ -8,6 +8,7 @@ use crate::error::{Fault, FaultKind};
 use crate::provider::{ProvidedTitles, Provider};
 use crate::suggest::fold;
 use perfhive_format::TitleIndex;
+use perfhive_format::titles::Title;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -131,7 +132,7 @@ impl Members {
     /// an object that is registered or belongs to a provider that stays. So a path keeps its
     /// meaning, whatever programs publish.
     pub(super) fn claim(&mut self) {
-        let taken_names = self.taken_names();
+        let taken = self.taken_names();
         for place in 0..self.entries.len() {
             let (before, rest) = self.entries.split_at_mut(place);
             let Some(entry) = rest.first_mut() else { break };
@@ -146,34 +147,13 @@ impl Members {
                 let index = object.spec.name;
                 let owner = owners.get(&index).cloned();
                 let is_chosen = entry.roster.is_some() && index.0 >= CHOSEN_INDEXES;
-                let names: Vec<&str> =
-                    if is_chosen { names_of(titles, index).collect() } else { Vec::new() };
-                let is_in = |taken: &HashSet<String>| {
-                    names.iter().find(|name| taken.contains(&spelling(name)))
-                };
-                let mut lose_name = || {
+                let refused =
+                    if is_chosen { refused(titles, index, &taken, &self.doubtful) } else { None };
+                let why = if let Some(why) = refused {
                     if owner.as_ref() == Some(&name) {
                         owners.remove(&index);
                     }
-                };
-                let why = if let Some(title) = is_in(&taken_names) {
-                    lose_name();
-                    format!(
-                        "not served: {title} is an object of this machine or registered for it; \
-                         publish it under another name"
-                    )
-                } else if let Some(number) = names.iter().find(|name| is_number(name)) {
-                    lose_name();
-                    format!(
-                        "not served: in a path, {number:?} is the title index of another object; \
-                         publish it under another name"
-                    )
-                } else if let Some(title) = is_in(&self.doubtful) {
-                    lose_name();
-                    format!(
-                        "not served now: it cannot be found out whether {title} is registered \
-                         for this machine, since a provider that may have it does not answer"
-                    )
+                    why
                 } else if is_namesake {
                     format!("not served: another provider is called {name}")
                 } else if let Some(owner) = owner.filter(|owner| *owner != name) {
@@ -200,26 +180,58 @@ impl Members {
     /// objects that are registered or belong to a provider that stays. An object with an index
     /// chosen by a roster cannot have them.
     fn taken_names(&self) -> HashSet<String> {
-        let staying = self.entries.iter().filter(|entry| entry.roster.is_none());
-        let names = staying.flat_map(|entry| {
-            let Registered { description, titles, .. } = &entry.registered;
-            let objects = description.objects.iter().chain(&entry.lost);
-            objects.flat_map(|object| names_of(titles, object.spec.name))
-        });
-        let registered = self.entries.iter().flat_map(|entry| {
+        let mut taken = self.reserved.clone();
+        for entry in &self.entries {
             let Registered { description, titles, objects, .. } = &entry.registered;
-            let described = description.objects.iter().map(|object| &object.spec.name);
-            let all = described.filter(|name| name.0 < CHOSEN_INDEXES).chain(objects);
-            all.flat_map(|object| names_of(titles, *object))
-        });
-        names.chain(registered).map(spelling).chain(self.reserved.iter().cloned()).collect()
+            let stays = entry.roster.is_none();
+            let mut indexes = objects.clone();
+            for object in &description.objects {
+                if stays || object.spec.name.0 < CHOSEN_INDEXES {
+                    indexes.push(object.spec.name);
+                }
+            }
+            if stays {
+                indexes.extend(entry.lost.iter().map(|object| object.spec.name));
+            }
+            for title in titles.iter().flat_map(|titles| &titles.names.titles) {
+                if indexes.contains(&title.index) {
+                    taken.insert(spelling(&title.text));
+                }
+            }
+        }
+        taken
     }
 }
 
-/// The names of an index in all languages.
-fn names_of(titles: &[ProvidedTitles], index: TitleIndex) -> impl Iterator<Item = &str> {
-    let all = titles.iter().flat_map(|titles| &titles.names.titles);
-    all.filter(move |title| title.index == index).map(|title| title.text.as_str())
+/// Why an object with a chosen index is not served under its names; `None` if it is.
+fn refused(
+    titles: &[ProvidedTitles],
+    index: TitleIndex,
+    taken: &HashSet<String>,
+    doubtful: &HashSet<String>,
+) -> Option<String> {
+    let of_index = |title: &&Title| title.index == index;
+    let named = |fits: &dyn Fn(&str) -> bool| {
+        let mut names = titles.iter().flat_map(|titles| &titles.names.titles).filter(of_index);
+        names.find(|title| fits(&title.text)).map(|title| &title.text)
+    };
+    if let Some(title) = named(&|name| taken.contains(&spelling(name))) {
+        return Some(format!(
+            "not served: {title} is an object of this machine or registered for it; publish it \
+             under another name"
+        ));
+    }
+    if let Some(number) = named(&is_number) {
+        return Some(format!(
+            "not served: in a path, {number:?} is the title index of another object; publish it \
+             under another name"
+        ));
+    }
+    let title = named(&|name| doubtful.contains(&spelling(name)))?;
+    Some(format!(
+        "not served now: it cannot be found out whether {title} is registered for this machine, \
+         since a provider that may have it does not answer"
+    ))
 }
 
 /// The form in which names are compared: in one case, and without blanks at both ends.

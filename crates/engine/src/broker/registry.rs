@@ -63,27 +63,34 @@ impl Registered {
     /// The highest index of a name or help text; indexes of perfhive's own objects and chosen ones
     /// do not count. 0 if there is none.
     pub(super) fn highest(&self) -> u32 {
-        let objects = self.description.objects.iter().flat_map(|object| {
-            let counters = object.counters.iter().flat_map(|c| [c.name.0, c.help.0]);
-            counters.chain([object.spec.name.0, object.spec.help.0])
-        });
-        let titles = self
-            .titles
-            .iter()
-            .flat_map(|titles| titles.names.titles.iter().chain(&titles.help.titles))
-            .map(|title| title.index.0);
-        let own = |index: &u32| OWN_INDEXES.contains(index) || *index >= CHOSEN_INDEXES;
-        objects.chain(titles).filter(|index| !own(index)).max().unwrap_or(0)
+        let mut highest = 0;
+        let mut add = |index: TitleIndex| {
+            if !OWN_INDEXES.contains(&index.0) && index.0 < CHOSEN_INDEXES {
+                highest = highest.max(index.0);
+            }
+        };
+        for object in &self.description.objects {
+            add(object.spec.name);
+            add(object.spec.help);
+            for counter in &object.counters {
+                add(counter.name);
+                add(counter.help);
+            }
+        }
+        for list in self.titles.iter().flat_map(|titles| [&titles.names, &titles.help]) {
+            list.titles.iter().for_each(|title| add(title.index));
+        }
+        highest
     }
 
     /// The first and the last index of the provider's names; `None` if it has no names.
     pub(super) fn names(&self) -> Option<RangeInclusive<u32>> {
-        let titles = self.titles.iter().flat_map(|titles| &titles.names.titles);
-        let indexes = titles.map(|title| title.index.0);
-        indexes.fold(None, |range, index| {
-            let (first, last) = range.map_or((index, index), RangeInclusive::into_inner);
-            Some(first.min(index)..=last.max(index))
-        })
+        let (mut first, mut last) = (u32::MAX, 0);
+        for title in self.titles.iter().flat_map(|titles| &titles.names.titles) {
+            first = first.min(title.index.0);
+            last = last.max(title.index.0);
+        }
+        (first <= last).then_some(first..=last)
     }
 
     /// Turns the offsets of an allotted provider into indexes.

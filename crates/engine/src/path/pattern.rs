@@ -149,7 +149,7 @@ impl NamePattern {
 
     /// Whether any of `characters` is in the pattern, apart from wildcards.
     pub(crate) fn has_any(&self, characters: &str) -> bool {
-        self.literal_chars().any(|c| characters.contains(c))
+        self.literal_chars().any(|c| characters.chars().any(|other| other == c))
     }
 
     pub(super) fn has_balanced_parentheses(&self) -> bool {
@@ -206,7 +206,7 @@ pub(super) fn write_escaped(
             f.write_char('*')?;
         }
         for c in piece.chars() {
-            if c == '*' || special.contains(c) {
+            if c == '*' || special.chars().any(|other| other == c) {
                 f.write_char('^')?;
             }
             f.write_char(c)?;

@@ -7,14 +7,13 @@ use super::names::unknown_object;
 use super::sample::ObjectSample;
 use super::sources::QuerySource;
 use super::{Query, objects_named};
-use crate::ask::Ask;
+use crate::ask::{Ask, NO_OBJECT};
 use crate::error::SourceError;
-use crate::frame::Snapshot;
+use crate::frame::{Snapshot, SnapshotObject};
 use crate::label::InstanceLabel;
 use crate::path::{CounterPath, InstancePattern, NamePattern};
 use crate::source::Source;
 use perfhive_format::TitleIndex;
-use std::collections::HashMap;
 
 /// The counters and instances of an object; see [`Query::items`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,8 +108,8 @@ impl Query {
             has_instances,
         };
         if has_instances {
-            let mut seen = peek(slot, &[name])?;
-            items.instances = seen.remove(&name).map(|s| s.labels().to_vec()).unwrap_or_default();
+            let seen = peek(slot, &[name])?;
+            items.instances = seen.object(name).map(SnapshotObject::labels).unwrap_or_default();
         }
         Ok(items)
     }
@@ -161,7 +160,7 @@ fn expand_in(
 ) -> Result<(), QueryError> {
     let mut wanted: Vec<TitleIndex> = targets.iter().map(|(object, _)| *object).collect();
     wanted.dedup();
-    let samples = if path.instance.is_some() { peek(slot, &wanted)? } else { HashMap::new() };
+    let seen = if path.instance.is_some() { peek(slot, &wanted)? } else { Snapshot::new() };
     let machine = path.machine.as_ref().map(|_| NamePattern::literal(&slot.machine));
     let titles = &slot.directory().titles;
     let mut push = |object: TitleIndex, instance, counter: TitleIndex| {
@@ -169,12 +168,17 @@ fn expand_in(
         let machine = machine.clone();
         paths.push(CounterPath { machine, ..CounterPath::new(&object, instance, &counter) });
     };
+    // The targets of an object stand together.
+    let mut sampled = (NO_OBJECT, None);
     for (object, counter) in targets {
         let Some(pattern) = &path.instance else {
             push(*object, None, counter.name);
             continue;
         };
-        let sample = samples.get(object);
+        if sampled.0 != *object {
+            sampled = (*object, seen.object(*object).map(ObjectSample::of));
+        }
+        let sample = sampled.1.as_ref();
         let labels = sample.map_or(&[][..], ObjectSample::labels);
         let identities = sample.map_or(&[][..], |sample| sample.identities().identities());
         let spelling = pattern.spelling(labels, identities);
@@ -190,12 +194,8 @@ fn expand_in(
     Ok(())
 }
 
-/// The wanted objects as they are now; objects that the sample lacks are left out. A recording is
-/// put back to its position, so that browsing consumes no sample.
-fn peek(
-    slot: &mut QuerySource,
-    wanted: &[TitleIndex],
-) -> Result<HashMap<TitleIndex, ObjectSample>, QueryError> {
+/// A sample of the wanted objects as they are now. A recording is put back to its position, so that browsing consumes no sample.
+fn peek(slot: &mut QuerySource, wanted: &[TitleIndex]) -> Result<Snapshot, QueryError> {
     let mut snapshot = Snapshot::new();
     let request = Ask::objects(wanted);
     let taken = slot.taken;
@@ -209,8 +209,7 @@ fn peek(
             rewind(&mut *slot.lookup.source)?;
         }
     }
-    let sample = |name: &TitleIndex| snapshot.object(*name).map(ObjectSample::of);
-    Ok(wanted.iter().filter_map(|name| Some((*name, sample(name)?))).collect())
+    Ok(snapshot)
 }
 
 fn rewind(source: &mut dyn Source) -> Result<(), SourceError> {

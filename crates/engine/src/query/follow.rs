@@ -95,8 +95,11 @@ impl Query {
         for (item, found) in self.items.iter_mut().zip(found) {
             let Some(found) = found else { continue };
             let targets = std::mem::take(&mut item.targets);
-            let (mut mine, others): (Vec<_>, Vec<_>) =
-                targets.into_iter().partition(|target| target.slot == number);
+            let (mut mine, mut others) = (Vec::new(), Vec::new());
+            for target in targets {
+                let list = if target.slot == number { &mut mine } else { &mut others };
+                list.push(target);
+            }
             for target in &mut mine {
                 let is_lost = target.is_lost(slot.directory(), &item.path, found.as_ref().err());
                 if is_lost || target.lost {
@@ -112,37 +115,37 @@ impl Query {
                 }
                 target.lost |= is_lost;
             }
-            let now = match found {
+            let mut now = match found {
                 Ok(found) => slot.targets(number, found),
                 Err(_) => {
-                    item.targets = others.into_iter().chain(mine).collect();
+                    others.append(&mut mine);
+                    item.targets = others;
                     continue;
                 }
             };
             if !now.iter().map(Target::indexes).eq(mine.iter().map(Target::indexes)) {
                 change = change.max(IndexChange::Others);
             }
-            item.targets = others.into_iter().chain(now).collect();
+            others.append(&mut now);
+            item.targets = others;
         }
         slot.clear_wants();
-        let targets = || {
-            let all = self.items.iter().flat_map(|AddedPath { path, targets, .. }| {
-                targets.iter().map(|target| (target, path.instance.as_ref()))
-            });
-            all.filter(|(target, _)| target.slot == number)
-        };
-        for (target, instance) in targets().filter(|(target, _)| !target.lost) {
-            slot.want(target.object, &target.counter, instance);
+        let mut targets = Vec::new();
+        for AddedPath { path, targets: all, .. } in &self.items {
+            for target in all.iter().filter(|target| target.slot == number) {
+                targets.push((target, path.instance.as_ref()));
+                self.objects.entry((number, target.object)).or_default();
+            }
+        }
+        for (target, instance) in targets.iter().filter(|(target, _)| !target.lost) {
+            slot.want(target.object, &target.counter, *instance);
         }
         if slot.wanted.is_empty() {
             // A cache notices changes only when it collects: without any collection a lost
             // target would stay lost.
-            for (target, instance) in targets() {
+            for (target, instance) in targets {
                 slot.want(target.object, &target.counter, instance);
             }
-        }
-        for (target, _) in targets() {
-            self.objects.entry((number, target.object)).or_default();
         }
         let wanted = &slot.wanted;
         self.objects.retain(|(slot, object), _| *slot != number || wanted.contains(object));

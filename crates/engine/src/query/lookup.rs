@@ -109,6 +109,16 @@ impl<S: Source> Lookup<S> {
         until: Option<Instant>,
         look: impl Fn(&Directory) -> Result<T, QueryError>,
     ) -> Result<T, QueryError> {
+        self.search(object, until, &look)
+    }
+
+    /// [`find`](Self::find), compiled once for each kind of result.
+    fn search<T>(
+        &mut self,
+        object: &NamePattern,
+        until: Option<Instant>,
+        look: &dyn Fn(&Directory) -> Result<T, QueryError>,
+    ) -> Result<T, QueryError> {
         self.failed = None;
         let mut found = look(&self.directory);
         // A pattern may match more objects than those known so far.
@@ -141,7 +151,7 @@ impl<S: Source> Lookup<S> {
         object: &NamePattern,
         look: impl Fn(&Directory) -> Result<T, QueryError>,
     ) -> Result<T, QueryError> {
-        let found = self.find(object, None, &look);
+        let found = self.search(object, None, &look);
         let Err(QueryError::UnknownObject { .. }) = &found else { return found };
         let near = object.as_literal().map(|name| self.directory.titles.near(name));
         match near.filter(|near| !near.is_empty()) {

@@ -78,6 +78,6 @@ pub(super) fn unknown_counter(
 /// titles shows as the name. `*` matches an index without a name too.
 pub(super) fn names_match(titles: &TitleSet, pattern: &NamePattern, index: TitleIndex) -> bool {
     titles.names(index).any(|name| pattern.matches(name))
-        || pattern.as_literal().is_some_and(|literal| literal == index.to_string())
+        || pattern.as_literal().is_some_and(|literal| literal == format!("{index}"))
         || (pattern.is_any() && titles.name(index).is_none())
 }

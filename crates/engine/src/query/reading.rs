@@ -122,33 +122,34 @@ impl TargetReader<'_> {
         state: &ObjectState,
         out: &mut Vec<Reading>,
     ) {
+        if let Err(why) = self.add(pattern, state, out) {
+            out.push(self.reading(None, None, Err(why)));
+        }
+    }
+
+    /// Adds the readings of instances, and of an object without instances. An error is the reason
+    /// why there is none.
+    fn add(
+        &self,
+        pattern: Option<&InstancePattern>,
+        state: &ObjectState,
+        out: &mut Vec<Reading>,
+    ) -> Result<(), NoValue> {
         let before = out.len();
-        let absent = |why: NoValue| self.reading(None, None, Err(why));
         let several = |p: &InstancePattern| p.is_wild() || p.order == OrderNumber::All;
         let wild = pattern.is_some_and(several);
         if let Some(error) = self.error {
-            out.push(absent(NoValue::SourceFailed(error.clone())));
-            return;
+            return Err(NoValue::SourceFailed(error.clone()));
         }
-        let Some(sample) = state.current() else {
-            out.push(absent(NoValue::ObjectMissing(state.missing.clone())));
-            return;
-        };
-        let Some(object) = sample.object() else {
-            return;
-        };
+        let missing = || NoValue::ObjectMissing(state.missing.clone());
+        let sample = state.current().ok_or_else(missing)?;
+        let Some(object) = sample.object() else { return Ok(()) };
         let Some(plan) = sample.plan(self.counter) else {
-            if !self.any_counter {
-                out.push(absent(NoValue::CounterMissing));
-            }
-            return;
+            return if self.any_counter { Ok(()) } else { Err(NoValue::CounterMissing) };
         };
         if !object.has_instances() {
-            match self.at(0, plan, sample, None, state) {
-                Some(reading) => out.push(reading),
-                None => out.push(absent(NoValue::CounterMissing)),
-            }
-            return;
+            out.push(self.at(0, plan, sample, None, state).ok_or(NoValue::CounterMissing)?);
+            return Ok(());
         }
         let everything = InstancePattern::any();
         let pattern = pattern.unwrap_or(&everything);
@@ -166,28 +167,26 @@ impl TargetReader<'_> {
             for (label, identity) in previous.labels().iter().zip(identities) {
                 let matched = pattern.matches(spelling, label, identity);
                 if matched && sample.identities().place(identity).is_none() {
-                    let why = self.failed(|name| name.is_some_and(|name| *label.name == *name));
+                    let why = self.failed(&|name| name.is_some_and(|name| *label.name == *name));
                     let why = why.unwrap_or(NoValue::Vanished);
                     let (label, identity) = (Some(label.clone()), Some(identity.clone()));
                     out.push(self.reading(label, identity, Err(why)));
                 }
             }
         }
-        if out.len() == before {
-            out.push(absent(self.missing_instance(pattern)));
-        }
+        if out.len() == before { Err(self.missing_instance(pattern)) } else { Ok(()) }
     }
 
     /// The reason why a pattern matches no instance of the newest sample.
     fn missing_instance(&self, pattern: &InstancePattern) -> NoValue {
-        let failed = self.failed(|name| name.is_some_and(|name| pattern.name.matches(name)));
+        let failed = self.failed(&|name| name.is_some_and(|name| pattern.name.matches(name)));
         failed.unwrap_or(NoValue::NoSuchInstance)
     }
 
     /// The reason why an instance could not be read, according to the faults of the object; `None`
     /// if no fault concerns the instance. `is_it` gets the name of the instance that a fault
     /// concerns, or `None` for a fault of the object itself.
-    fn failed(&self, is_it: impl Fn(Option<&str>) -> bool) -> Option<NoValue> {
+    fn failed(&self, is_it: &dyn Fn(Option<&str>) -> bool) -> Option<NoValue> {
         let mut faults = self.faults.iter().filter(|fault| fault.object == Some(self.object));
         let fault = faults.find(|fault| is_it(fault.instance.as_deref()))?;
         let why = Arc::clone(&fault.message);
@@ -236,7 +235,7 @@ impl TargetReader<'_> {
             Err(why) => (Err(why), 1.0),
         };
         if matches!(value, Err(NoValue::Data(_)))
-            && let Some(busy @ NoValue::Busy(_)) = self.failed(|name| name.is_none())
+            && let Some(busy @ NoValue::Busy(_)) = self.failed(&|name| name.is_none())
         {
             value = Err(busy);
         }

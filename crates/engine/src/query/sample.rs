@@ -27,7 +27,7 @@ struct SampleLayout {
     plans: Vec<CounterPlan>,
     /// The indexes in `plans` of the counters that are not bases, sorted by the title index of
     /// their names. If several counters have the same title index, the list has only the first.
-    by_name: Vec<(TitleIndex, u32)>,
+    by_name: Vec<(TitleIndex, usize)>,
 }
 
 impl SampleLayout {
@@ -319,7 +319,7 @@ impl ObjectSample {
     pub(crate) fn plan(&self, counter: TitleIndex) -> Option<&CounterPlan> {
         let SampleLayout { by_name, plans, .. } = &*self.layout;
         let at = by_name.binary_search_by_key(&counter, |(name, _)| *name).ok()?;
-        plans.get(by_name.get(at)?.1 as usize)
+        plans.get(by_name.get(at)?.1)
     }
 
     /// Whether the name of this instance belongs to as many instances here as in the sample

@@ -3,6 +3,7 @@
 use super::error::QueryError;
 use super::lookup::{Directory, Lookup};
 use super::wishes::Wishes;
+use crate::ask::NO_OBJECT;
 use crate::error::{SourceError, SourceErrorKind};
 use crate::path::{InstancePattern, NamePattern};
 use crate::source::{CatalogueCounter, Source};
@@ -33,9 +34,9 @@ pub(super) struct QuerySource {
     pub(super) extra: Vec<(TitleIndex, TitleIndex)>,
     /// All counters that paths read, as (object, counter), for [`Ask::enough`](crate::Ask::enough).
     pub(super) enough: Vec<(TitleIndex, TitleIndex)>,
-    /// A set with the members of `wanted`, with `None` as the counter, and of `enough`, for quick
-    /// searches.
-    known: HashSet<(TitleIndex, Option<TitleIndex>)>,
+    /// A set with the members of `wanted`, with [`NO_OBJECT`] as the counter, and of `enough`, for
+    /// quick searches.
+    known: HashSet<(TitleIndex, TitleIndex)>,
     /// The instances that the paths want.
     pub(super) wishes: Wishes,
     /// The number of samples that were taken from the source.
@@ -154,10 +155,10 @@ impl SourceSet {
             let known = self
                 .slots
                 .iter()
-                .map(|slot| slot.alias.clone().unwrap_or_else(|| slot.machine.to_string()))
+                .map(|slot| slot.alias.clone().unwrap_or_else(|| str::to_string(&slot.machine)))
                 .filter(|name| !name.is_empty())
                 .collect();
-            return Err(QueryError::UnknownMachine { name: pattern.to_string(), known });
+            return Err(QueryError::UnknownMachine { name: format!("{pattern}"), known });
         }
         Ok(found)
     }
@@ -228,10 +229,10 @@ impl QuerySource {
         instance: Option<&InstancePattern>,
     ) {
         self.wishes.add(object, instance);
-        if self.known.insert((object, None)) {
+        if self.known.insert((object, NO_OBJECT)) {
             self.wanted.push(object);
         }
-        if self.known.insert((object, Some(counter.name))) {
+        if self.known.insert((object, counter.name)) {
             self.enough.push((object, counter.name));
             if counter.on_request {
                 self.extra.push((object, counter.name));

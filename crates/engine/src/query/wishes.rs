@@ -52,12 +52,13 @@ impl Wishes {
     /// The wished instances, for [`Ask::instances`](crate::Ask::instances). An object that is not
     /// in the list is wanted with all of its instances.
     pub(super) fn asked(&self) -> Vec<(TitleIndex, InstanceWish)> {
-        let partial = self.of_paths.iter().filter(|(object, _)| !self.whole.contains(object));
-        let each = |(object, wishes): &(TitleIndex, Vec<InstanceWish>)| {
-            let object = *object;
-            wishes.iter().cloned().map(move |wish| (object, wish)).collect::<Vec<_>>()
-        };
-        partial.flat_map(each).collect()
+        let mut asked = Vec::new();
+        for (object, wishes) in &self.of_paths {
+            if !self.whole.contains(object) {
+                asked.extend(wishes.iter().map(|wish| (*object, wish.clone())));
+            }
+        }
+        asked
     }
 
     /// Whether the answer has only some of the instances of an object, and one of the paths found

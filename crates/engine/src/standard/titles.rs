@@ -13,34 +13,44 @@ use std::collections::BTreeMap;
 pub fn titles_of(objects: &[&Object], translations: &[ProvidedTitles]) -> Vec<ProvidedTitles> {
     let mut names = BTreeMap::new();
     let mut helps = BTreeMap::new();
+    let mut add = |(index, name): (u32, &str), (help, meaning): (u32, &str)| {
+        names.insert(TitleIndex(index), Box::from(name));
+        helps.insert(TitleIndex(help), Box::from(meaning));
+    };
     for object in objects {
-        names.insert(object.index, object.name);
-        helps.insert(object.help, object.meaning);
+        add((object.index, object.name), (object.help, object.meaning));
         for counter in object.counters {
-            names.insert(counter.index, counter.name);
-            helps.insert(counter.help, counter.meaning);
+            add((counter.index, counter.name), (counter.help, counter.meaning));
         }
     }
-    let english =
-        ProvidedTitles { language: LanguageId::ENGLISH, names: list(&names), help: list(&helps) };
-    let part = |all: &TitleList, wanted: &BTreeMap<u32, &str>| {
-        let titles = all.titles.iter().filter(|title| wanted.contains_key(&title.index.0));
-        TitleList::from(titles.cloned().collect::<Vec<_>>())
+    let part = |all: &TitleList, wanted: &BTreeMap<TitleIndex, Box<str>>| {
+        let mut titles = Vec::new();
+        for title in &all.titles {
+            if wanted.contains_key(&title.index) {
+                titles.push(title.clone());
+            }
+        }
+        TitleList::from(titles)
     };
-    let translated = translations.iter().map(|all| ProvidedTitles {
-        language: all.language,
-        names: part(&all.names, &names),
-        help: part(&all.help, &helps),
-    });
-    std::iter::once(english).chain(translated).collect()
+    let mut all = Vec::new();
+    for translation in translations {
+        all.push(ProvidedTitles {
+            language: translation.language,
+            names: part(&translation.names, &names),
+            help: part(&translation.help, &helps),
+        });
+    }
+    let (names, help) = (list(names), list(helps));
+    all.insert(0, ProvidedTitles { language: LanguageId::ENGLISH, names, help });
+    all
 }
 
-fn list(texts: &BTreeMap<u32, &str>) -> TitleList {
-    let title = |(index, text): (&u32, &&str)| Title {
-        index: TitleIndex(*index),
-        text: (*text).to_string(),
-    };
-    TitleList::from(texts.iter().map(title).collect::<Vec<_>>())
+fn list(texts: BTreeMap<TitleIndex, Box<str>>) -> TitleList {
+    let mut titles = Vec::new();
+    for (index, text) in texts {
+        titles.push(Title { index, text: text.into() });
+    }
+    TitleList::from(titles)
 }
 
 /// Reads a list of translations. Returns the titles, and the lines that cannot be read.

@@ -90,13 +90,13 @@ impl SystemSession {
     ) -> Result<(), ProviderError> {
         if !self.stat.cpus.is_empty() {
             let mut row = CounterValues::new(&PROCESSOR);
-            set_times(&mut row, self.totals.mean);
+            set_times(&mut row, &self.totals.mean);
             let mask = row.mask() | if with_interrupts { PROCESSOR.bits(INTERRUPTS) } else { 0 };
             let mut object = out.object(self.processor.template(mask)?)?;
             let mut values = [0; MOST];
             for (at, cpu) in self.stat.cpus.iter().enumerate() {
                 row.clear();
-                set_times(&mut row, cpu.times);
+                set_times(&mut row, &cpu.times);
                 let counts = self.interrupts.tally.of(at, cpu.number);
                 row.set_some(INTERRUPTS, counts.map(|[all, _]| *all));
                 let mut digits = [0; 10];
@@ -106,7 +106,7 @@ impl SystemSession {
                     .instance_prefix(&InstanceHead::named(name), row.values(mask, &mut values))?;
             }
             row.clear();
-            set_times(&mut row, self.totals.mean);
+            set_times(&mut row, &self.totals.mean);
             let [all, _] = self.interrupts.tally.sums();
             row.set(INTERRUPTS, *all);
             let total = InstanceHead::named("_Total");
@@ -165,7 +165,7 @@ impl SystemSession {
         let details = &mut self.details;
         let bits = |counter, is: bool| if is { object.bits(counter) } else { 0 };
         let mut row = CounterValues::new(object);
-        set_details(&mut row, self.totals.mean);
+        set_details(&mut row, &self.totals.mean);
         let mut mask = row.mask()
             | bits(INTERRUPTS, has_interrupts && extra.all)
             | bits(CLOCK_INTERRUPTS, has_interrupts && extra.clock && self.interrupts.has_clock);
@@ -198,7 +198,7 @@ impl SystemSession {
                 let interrupts = self.interrupts.tally.of(at, cpu.number);
                 let soft = self.soft_interrupts.tally.of(at, cpu.number);
                 row.clear();
-                set_details(&mut row, cpu.times);
+                set_details(&mut row, &cpu.times);
                 if let Some([all, clock]) = interrupts {
                     row.set(INTERRUPTS, *all);
                     row.set(CLOCK_INTERRUPTS, *clock);
@@ -224,7 +224,7 @@ impl SystemSession {
                 continue;
             }
             row.clear();
-            set_details(&mut row, node.totals.mean);
+            set_details(&mut row, &node.totals.mean);
             set_counts(&mut row, node.tally.sums());
             speed.set(&mut row);
             let mut name = [0; 32];
@@ -232,7 +232,7 @@ impl SystemSession {
             object.instance_prefix(&InstanceHead::named(name), row.values(mask, &mut values))?;
         }
         row.clear();
-        set_details(&mut row, self.totals.mean);
+        set_details(&mut row, &self.totals.mean);
         let sums =
             joined(Some(self.interrupts.tally.sums()), Some(self.soft_interrupts.tally.sums()));
         set_counts(&mut row, &sums);
@@ -380,7 +380,7 @@ fn join<'a>(node: u32, end: &[u8], out: &'a mut [u8; 32]) -> &'a str {
     out.get(..length).and_then(|name| std::str::from_utf8(name).ok()).unwrap_or_default()
 }
 
-fn set_times(row: &mut CounterValues, times: Times) {
+fn set_times(row: &mut CounterValues, times: &Times) {
     row.set(index_of!(PROCESSOR, "% Processor Time"), times.idle);
     row.set(index_of!(PROCESSOR, "% User Time"), times.user);
     row.set(index_of!(PROCESSOR, "% Privileged Time"), times.privileged);
@@ -389,7 +389,7 @@ fn set_times(row: &mut CounterValues, times: Times) {
     row.set_some(index_of!(PROCESSOR, "% DPC Time"), times.soft_interrupt);
 }
 
-fn set_details(row: &mut CounterValues, times: Times) {
+fn set_details(row: &mut CounterValues, times: &Times) {
     set_times(row, times);
     row.set(
         index_of!(PROCESSOR_INFORMATION, "% Priority Time"),

@@ -20,7 +20,7 @@ pub(crate) fn open_local(address: &SourceAddress, options: &OpenOptions) -> Open
 
 pub(crate) fn open_bpf(address: &SourceAddress, options: &OpenOptions) -> Opened {
     match perfhive_linux::bpf_refusal(&ProcRoot::default()) {
-        Some(why) => Err(unavailable(address, why)),
+        Some(why) => Err(unavailable(address, &why)),
         None => this_machine(address, options, ReaderChoice::Bpf),
     }
 }
@@ -33,12 +33,12 @@ pub(crate) fn open_proc(address: &SourceAddress, options: &OpenOptions) -> Opene
         let what = if folder.is_dir() { "has no folder proc" } else { "is not a folder" };
         let shown = folder.display();
         let form = "proc:FOLDER is a copy of a machine, a folder with its proc and sys";
-        return Err(unavailable(address, format_args!("{shown} {what}; {form}")));
+        return Err(unavailable(address, &format_args!("{shown} {what}; {form}")));
     }
     let is_empty = |mut entries: std::fs::ReadDir| entries.next().is_none();
     if std::fs::read_dir(folder.join("proc")).is_ok_and(is_empty) {
-        let shown = folder.join("proc").display().to_string();
-        return Err(unavailable(address, format_args!("{shown} is empty")));
+        let shown = folder.join("proc");
+        return Err(unavailable(address, &format_args!("{} is empty", shown.display())));
     }
     let root = ProcRoot::frozen(folder);
     let name = name_of_copy(folder);
@@ -48,14 +48,14 @@ pub(crate) fn open_proc(address: &SourceAddress, options: &OpenOptions) -> Opene
 
 pub(crate) fn open_native(address: &SourceAddress, _: &OpenOptions) -> Opened {
     let message = "Windows' native functions are on Windows only; `-s local:` is this machine";
-    Err(unavailable(address, message))
+    Err(unavailable(address, &message))
 }
 
 pub(crate) fn open_registry(address: &SourceAddress, _: &OpenOptions) -> Opened {
     let message = "another machine's registry can be read on Windows only; capture it there \
                    (`perfhive capture FOLDER -s registry://HOST`), and `-s file:FOLDER` reads \
                    that here";
-    Err(unavailable(address, message))
+    Err(unavailable(address, &message))
 }
 
 fn this_machine(address: &SourceAddress, options: &OpenOptions, reader: ReaderChoice) -> Opened {
@@ -81,7 +81,7 @@ fn builder(
     machine: &str,
     reader: ReaderChoice,
 ) -> BrokerBuilder {
-    Broker::builder(&address.to_string(), machine)
+    Broker::builder(&format!("{address}"), machine)
         .providers(perfhive_linux::providers_with(root, &LinuxOptions::new().reader(reader)))
         .clock(LinuxClock::of(root))
         .default_object(DEFAULT_OBJECT)
@@ -106,7 +106,7 @@ fn name_of_copy(folder: &Path) -> String {
     let is_file = std::fs::metadata(&file).is_ok_and(|meta| meta.is_file() && meta.len() < 4096);
     let name =
         if is_file { std::fs::read_to_string(file).unwrap_or_default() } else { String::new() };
-    match name.trim() {
+    match name.trim_ascii() {
         "" => folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         name => name.to_string(),
     }
@@ -143,5 +143,5 @@ pub(crate) fn reader_of_native(_: &SourceAddress, _: &OpenOptions) -> Option<Str
 
 pub(crate) fn version_of_system() -> String {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    release.trim().to_string()
+    release.trim_ascii().to_string()
 }

@@ -11,7 +11,7 @@ pub(crate) const DATA_SOURCE: &str = "local";
 fn refuse(address: &SourceAddress, _: &OpenOptions) -> Opened {
     let message = "this machine's counters can be read on Linux and Windows only so far; recorded \
                    blocks open with file:A.bin,B.bin";
-    Err(unavailable(address, message))
+    Err(unavailable(address, &message))
 }
 
 pub(crate) use refuse as open_local;

@@ -65,7 +65,7 @@ pub(crate) fn open_bpf(address: &SourceAddress, _: &OpenOptions) -> Opened {
 fn no_proc(address: &SourceAddress) -> SourceError {
     let message = "there is no /proc on Windows; `-s local:` is this machine, `-s native:` its \
                    processes without the registry";
-    unavailable(address, message)
+    unavailable(address, &message)
 }
 
 /// A source of the given counters and of the counters that programs of this machine publish.
