@@ -9,8 +9,10 @@
 mod budget;
 
 use budget::KeptFd;
+pub use budget::keep_open_at_most;
+#[cfg(any(feature = "objects", feature = "processes"))]
+pub use budget::raise_open_file_limit;
 pub(crate) use budget::{Budget, KeptFile};
-pub use budget::{keep_open_at_most, raise_open_file_limit};
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{

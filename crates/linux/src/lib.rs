@@ -62,7 +62,9 @@ mod titles;
 
 pub use choice::{LinuxOptions, ReaderChoice};
 pub use clock::{LinuxClock, TimeBase};
-pub use files::{keep_open_at_most, raise_open_file_limit};
+pub use files::keep_open_at_most;
+#[cfg(any(feature = "objects", feature = "processes"))]
+pub use files::raise_open_file_limit;
 pub use perfhive_engine::standard::{Availability, CounterDoc, ObjectDoc};
 pub use root::{ProcRoot, machine_name};
 pub use table::{counter_table, object_table};

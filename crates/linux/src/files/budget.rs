@@ -1,6 +1,7 @@
 //! The budget of files that stay open.
 
 use rustix::fd::OwnedFd;
+#[cfg(any(feature = "objects", feature = "processes"))]
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -17,6 +18,7 @@ static KEPT: AtomicUsize = AtomicUsize::new(0);
 ///
 /// # Errors
 /// Where the kernel refuses.
+#[cfg(any(feature = "objects", feature = "processes"))]
 pub fn raise_open_file_limit() -> std::io::Result<u64> {
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit })?;
@@ -45,6 +47,10 @@ impl Budget {
     /// The budget of this program: half of its limit on open files, less 64 for other files, and at most
     /// the number that was [set](keep_open_at_most).
     pub(crate) fn of_program() -> Self {
+        // Without these features some ten files are kept.
+        #[cfg(not(any(feature = "objects", feature = "processes")))]
+        let soft = u64::MAX;
+        #[cfg(any(feature = "objects", feature = "processes"))]
         let soft = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let half = usize::try_from(soft / 2).unwrap_or(usize::MAX);
         Self { limit: half.saturating_sub(64).min(MOST_KEPT.load(Ordering::Relaxed)) }
