@@ -134,6 +134,9 @@ impl<'a> RecordBatch<'a> {
 /// otherwise.
 pub(crate) const CAPACITY: usize = 16_384;
 
+/// The most bytes of one half of a binding's memory that are written to before the first event.
+const MOST_WRITTEN: usize = 4 << 20;
+
 /// One half of a binding's memory for records.
 #[derive(Debug, Default)]
 pub(crate) struct Half {
@@ -143,13 +146,15 @@ pub(crate) struct Half {
 
 impl Half {
     /// An empty half with room for this number of records of `width` sensors. Memory for the usual
-    /// number is written to here: the kernel provides it only then, which takes as long as an event.
+    /// number of a few sensors is written to here: the kernel provides it only then, which takes as
+    /// long as an event.
     fn with_capacity(records: usize, width: usize) -> Self {
         let (heads, readings) = (Vec::with_capacity(records), Vec::with_capacity(records * width));
         let mut half = Self { heads, readings };
         let event = PerfEvent::now(&Arc::from(""));
         let head = RecordHead { event, taken: 0, sample: Duration::ZERO, sampled: 0, done: 0 };
-        let written = records.min(CAPACITY);
+        let one = size_of::<RecordHead>() + width * size_of::<RecordedReading>();
+        let written = records.min(CAPACITY).min(MOST_WRITTEN / one);
         half.heads.resize(written, head);
         half.readings.resize(written * width, RecordedReading { value: None, raw: Some(0) });
         half.clear();

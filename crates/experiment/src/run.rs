@@ -376,7 +376,8 @@ impl ExperimentHandle {
             if let Err(error) = theirs.work(Box::new(source), context, &shared) {
                 *locked(&theirs.failure) = Some(error);
             }
-            theirs.ended.store(true, Ordering::Relaxed);
+            // Behind the failure, which is told with it.
+            theirs.ended.store(true, Ordering::Release);
         };
         let mut list = locked(&self.0.bound);
         if locked(&self.0.wanted).closed {
@@ -405,12 +406,14 @@ impl ExperimentHandle {
         let Some(one) = list.iter().find(|one| *one.bound.source == *source) else {
             return failed("there is no such event source");
         };
-        if locked(&self.0.wanted).closed || one.bound.ended.load(Ordering::Relaxed) {
+        let mut next = locked(&one.bound.next);
+        if locked(&self.0.wanted).closed || one.bound.ended.load(Ordering::Acquire) {
             return failed("it has ended");
         }
         locked(&one.bound.halves).change(with.halves());
         let close = std::mem::replace(&mut *locked(&one.bound.closer), with.closer());
-        *locked(&one.bound.next) = Some(Box::new(with));
+        *next = Some(Box::new(with));
+        drop(next);
         close();
         Ok(())
     }
@@ -520,7 +523,12 @@ impl Bound {
             let taken = clock::now();
             self.missed.store(missed + source.missed(), Ordering::Relaxed);
             let Some(mut event) = event.map_err(|error| error.to_string())? else {
-                let Some(next) = locked(&self.next).take() else { return Ok(()) };
+                let mut next = locked(&self.next);
+                let Some(next) = next.take() else {
+                    // Decided under the lock, so that no source is given to a binding that has ended.
+                    self.ended.store(true, Ordering::Release);
+                    return Ok(());
+                };
                 missed += source.missed();
                 gaps.end_source(missed);
                 (source, told) = (next, last);
@@ -591,6 +599,7 @@ impl Bound {
 
     fn counts(&self) -> BindingCounts {
         let load = |number: &AtomicU64| number.load(Ordering::Relaxed);
+        let ended = self.ended.load(Ordering::Acquire);
         let failure = locked(&self.failure).clone();
         BindingCounts {
             source: Arc::clone(&self.source),
@@ -602,7 +611,7 @@ impl Bound {
             busy: Duration::from_nanos(load(&self.busy)),
             limit: Some(load(&self.limit)).filter(|limit| *limit < u64::MAX),
             columns: self.columns.clone(),
-            running: !self.ended.load(Ordering::Relaxed)
+            running: !ended
                 && !self.stopped.load(Ordering::Relaxed)
                 && load(&self.events) < load(&self.limit),
             failure,

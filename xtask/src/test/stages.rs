@@ -110,8 +110,9 @@ fn docs() -> Result {
     Ok(None)
 }
 
-/// Runs the tests with all features. Where the kernel or the account does not allow BPF, its tests say so; other
-/// programs read the Parquet files and the traces.
+/// Runs the tests with all features. Where the kernel or the account does not allow BPF, its tests say so, and sessions
+/// go on reading `/proc`; other programs read the Parquet files and the traces. Without these features the crates are
+/// built by the stages `release` and `package`, and tested on Windows by `wine`.
 fn test() -> Result {
     tools::system(&[tools::STRACE, tools::PS, tools::ZSTANDARD])?;
     tools::system(tools::BPF)?;

@@ -4,7 +4,7 @@ use crate::run::{Folder, perfhive};
 use perfhive_testkit::real;
 use serde_json::Value;
 
-/// The interpreter that has dissect.etl: `cargo xtask test --only features` installs it.
+/// The interpreter that has dissect.etl: `cargo xtask test --only test` installs it.
 const VARIABLE: &str = "PERFHIVE_TRACE_PYTHON";
 
 #[test]

@@ -4,7 +4,7 @@ use crate::run::{Folder, perfhive};
 use perfhive_testkit::real;
 use serde_json::Value;
 
-/// The interpreter that has pyarrow and DuckDB: `cargo xtask test --only features` installs them.
+/// The interpreter that has pyarrow and DuckDB: `cargo xtask test --only test` installs them.
 const VARIABLE: &str = "PERFHIVE_PARQUET_PYTHON";
 
 /// What pyarrow and DuckDB find in a folder; `None`, said on standard error, where they are absent.

@@ -618,7 +618,9 @@ fn each_of_several_files_is_told_of() {
     assert!(run.fails(3).contains("c.csv"));
     // What dump cannot take apart, it names the commands for.
     let said = perfhive(["dump", &logs[0]]).fails(2);
-    assert!(said.contains("perfhive info") && said.contains("perfhive enum -s 'file:"), "{said}");
+    let quote = if cfg!(windows) { '"' } else { '\'' };
+    let again = format!("perfhive enum -s {quote}file:");
+    assert!(said.contains("perfhive info") && said.contains(&again), "{said}");
     // Several paths, each behind an option.
     let out = folder.path().join("out.csv").display().to_string();
     let paths = [r"\Memory\Available Bytes", r"\System\Processes"];

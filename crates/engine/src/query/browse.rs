@@ -7,7 +7,7 @@ use super::names::unknown_object;
 use super::sample::ObjectSample;
 use super::sources::QuerySource;
 use super::{Query, objects_named};
-use crate::ask::{Ask, NO_OBJECT};
+use crate::ask::Ask;
 use crate::error::SourceError;
 use crate::frame::{Snapshot, SnapshotObject};
 use crate::label::InstanceLabel;
@@ -169,16 +169,16 @@ fn expand_in(
         paths.push(CounterPath { machine, ..CounterPath::new(&object, instance, &counter) });
     };
     // The targets of an object stand together.
-    let mut sampled = (NO_OBJECT, None);
+    let mut sampled = None;
     for (object, counter) in targets {
         let Some(pattern) = &path.instance else {
             push(*object, None, counter.name);
             continue;
         };
-        if sampled.0 != *object {
-            sampled = (*object, seen.object(*object).map(ObjectSample::of));
+        if sampled.as_ref().is_none_or(|(of, _)| of != object) {
+            sampled = Some((*object, seen.object(*object).map(ObjectSample::of)));
         }
-        let sample = sampled.1.as_ref();
+        let sample = sampled.as_ref().and_then(|(_, sample)| sample.as_ref());
         let labels = sample.map_or(&[][..], ObjectSample::labels);
         let identities = sample.map_or(&[][..], |sample| sample.identities().identities());
         let spelling = pattern.spelling(labels, identities);

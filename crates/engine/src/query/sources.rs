@@ -3,7 +3,6 @@
 use super::error::QueryError;
 use super::lookup::{Directory, Lookup};
 use super::wishes::Wishes;
-use crate::ask::NO_OBJECT;
 use crate::error::{SourceError, SourceErrorKind};
 use crate::path::{InstancePattern, NamePattern};
 use crate::source::{CatalogueCounter, Source};
@@ -34,9 +33,9 @@ pub(super) struct QuerySource {
     pub(super) extra: Vec<(TitleIndex, TitleIndex)>,
     /// All counters that paths read, as (object, counter), for [`Ask::enough`](crate::Ask::enough).
     pub(super) enough: Vec<(TitleIndex, TitleIndex)>,
-    /// A set with the members of `wanted`, with [`NO_OBJECT`] as the counter, and of `enough`, for
+    /// A set with the members of `wanted`, with no counter, and of `enough`, for
     /// quick searches.
-    known: HashSet<(TitleIndex, TitleIndex)>,
+    known: HashSet<(TitleIndex, Option<TitleIndex>)>,
     /// The instances that the paths want.
     pub(super) wishes: Wishes,
     /// The number of samples that were taken from the source.
@@ -229,10 +228,10 @@ impl QuerySource {
         instance: Option<&InstancePattern>,
     ) {
         self.wishes.add(object, instance);
-        if self.known.insert((object, NO_OBJECT)) {
+        if self.known.insert((object, None)) {
             self.wanted.push(object);
         }
-        if self.known.insert((object, counter.name)) {
+        if self.known.insert((object, Some(counter.name))) {
             self.enough.push((object, counter.name));
             if counter.on_request {
                 self.extra.push((object, counter.name));

@@ -70,6 +70,7 @@ impl Hive {
                 list.extend(made.titles.into_iter().map(|title| (title.index.0, title.text)));
             }
         }
+        next.languages.retain(|_, titles| !titles.names.is_empty() || !titles.help.is_empty());
         let other = old.map(|old| old.other).unwrap_or_default();
         next.services.push(Service { registration: one.clone(), other });
         next.services.sort_by(|a, b| a.registration.name.cmp(&b.registration.name));
@@ -85,10 +86,13 @@ impl Hive {
         let (read, faults) = Self::parse(next.scope, text.as_bytes());
         let reads = read.get(name).map(|read| &read.reads);
         if reads != Some(&one.reads) || read.languages != next.languages {
-            let why = faults.first().map_or("a path to read".to_owned(), ToString::to_string);
-            return Err(invalid(format!(
-                "{name} cannot be written so that it is read again: {why}"
-            )));
+            let why = match (faults.first(), reads == Some(&one.reads)) {
+                (Some(fault), _) => fault.to_string(),
+                (None, true) => "its names and help texts".to_owned(),
+                (None, false) => "the files that it may read".to_owned(),
+            };
+            let what = "cannot be written so that it is read again";
+            return Err(invalid(format!("{name} {what}: {why}")));
         }
         let change = match () {
             () if next == *self => Change::Unchanged,

@@ -30,7 +30,8 @@ pub fn raise_open_file_limit() -> std::io::Result<u64> {
 static MOST_KEPT: AtomicUsize = AtomicUsize::new(16_384);
 
 /// Sets the most files of processes, devices and control groups that all sessions of this program
-/// keep open; the default is 16,384. Half of the program's limit on open files is never exceeded.
+/// keep open; the default is 16,384. Half of the program's limit on open files is never exceeded (without the
+/// features `objects` and `processes`, half of 1024).
 /// The number applies to sessions that are opened from now on. With 0 every file is opened and
 /// closed at each reading, which makes a collection three to four times as slow.
 pub fn keep_open_at_most(files: usize) {
@@ -47,9 +48,9 @@ impl Budget {
     /// The budget of this program: half of its limit on open files, less 64 for other files, and at most
     /// the number that was [set](keep_open_at_most).
     pub(crate) fn of_program() -> Self {
-        // Without these features some ten files are kept.
+        // Without these features few files are kept; the limit is taken for the usual one.
         #[cfg(not(any(feature = "objects", feature = "processes")))]
-        let soft = u64::MAX;
+        let soft = 1024;
         #[cfg(any(feature = "objects", feature = "processes"))]
         let soft = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let half = usize::try_from(soft / 2).unwrap_or(usize::MAX);

@@ -157,10 +157,12 @@ impl Meter {
         };
         let now = u64::try_from(base.now().0).unwrap_or(0);
         self.power = None;
-        if self.range.is_none() {
+        if self.last.is_none() && self.range.is_none_or(|range| range == 0) {
+            if self.range.is_none() {
+                self.used = u128::from(shown);
+            }
             let path = [b"class/powercap/", &*self.folder, b"/max_energy_range_uj"];
             self.range = Some(read_number(sys, &path.concat()).unwrap_or(0));
-            self.used = u128::from(shown);
         }
         if let Some((before, then)) = self.last {
             let grown = match self.range.unwrap_or(0) {
