@@ -213,3 +213,18 @@ fn an_instance_that_is_busy_in_one_sample_has_values_again_in_the_next() {
     machine.works(7, 100);
     assert_eq!(sample(&mut context), 7);
 }
+
+#[test]
+fn a_section_has_the_age_of_the_data_at_its_beginning() {
+    let machine = Arc::new(Machine::default());
+    let cache = cache(&machine);
+    let mut other = cache.clone();
+    let mut context = context(&cache, "w0", MeasurementOptions::new().max_age(LIMIT));
+    other.collect(&Ask::objects(&[WORKERS]).max_age(Duration::ZERO), &mut Snapshot::new()).unwrap();
+    machine.works(50, 10);
+    context.section(&mut Readings::new(), || machine.works(1, 600)).unwrap();
+    let record = context.record().unwrap();
+    let age = Duration::from_millis(10);
+    assert_eq!(record.age, age);
+    assert_eq!(record.anomalies[0], Anomaly::Aged { source: "a".into(), age });
+}

@@ -589,3 +589,23 @@ fn a_counter_has_the_faults_of_its_last_collection() {
     let [fault] = orders.faults() else { panic!("{:?}", orders.faults()) };
     assert_eq!(&*fault.message, "half of it could not be read");
 }
+
+#[test]
+fn a_counter_whose_values_change_too_fast_is_busy_and_keeps_its_sample() {
+    let (source, shown) = live(&[("a", 1, 1, 0, 5), ("b", 2, 1, 0, 6)]);
+    let new = |name| PerformanceCounter::new_in(&source, "Process", "% Processor Time", name);
+    let (mut counter, mut other) = (new("a").unwrap(), new("c").unwrap());
+    assert_eq!(run(&mut counter, 1), ["needs-two-samples"]);
+    // The provider leaves the instance out, and reports a fault.
+    shown.show(sample(1, &[("b", 2, 1, 0, 6)]));
+    let mut fault = Fault::new(FaultKind::Busy, "shown", "changes too fast");
+    (fault.object, fault.instance) = (Some(PROCESS), Some("a".into()));
+    shown.add_faults(vec![fault]);
+    assert_eq!(
+        (run(&mut counter, 2), run(&mut other, 1)),
+        (vec!["busy".to_string(), "busy".into()], vec!["no-such-instance".to_string()],)
+    );
+    shown.add_faults(Vec::new());
+    shown.show(sample(2, &[("a", 1, 1, 1, 5), ("b", 2, 1, 0, 6)]));
+    assert_eq!(run(&mut counter, 1), ["50"]);
+}

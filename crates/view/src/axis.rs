@@ -1,7 +1,7 @@
 //! The vertical axis of a chart, and the scale of each line on it.
 
 use crate::number::{bytes_scaled, push_float};
-use crate::past::Summary;
+use crate::past::LineSummary;
 use crate::scale::{Detail, Quantity, unit_for_people};
 use perfhive_format::CookedValue;
 use std::collections::HashMap;
@@ -92,7 +92,7 @@ pub struct Scaled<'a> {
     /// How the line's power of ten is chosen.
     pub scale: LineScale,
     /// The line's statistics in the window of the chart; `None` if it has no value there.
-    pub summary: Option<Summary>,
+    pub summary: Option<LineSummary>,
 }
 
 /// The vertical axis of a chart.
@@ -240,8 +240,8 @@ fn nice(value: f64, unit: &str) -> f64 {
 mod tests {
     use super::*;
 
-    fn summary(minimum: f64, maximum: f64) -> Option<Summary> {
-        Some(Summary { last: maximum, average: maximum, minimum, maximum, count: 2 })
+    fn summary(minimum: f64, maximum: f64) -> Option<LineSummary> {
+        Some(LineSummary { last: maximum, average: maximum, minimum, maximum, count: 2 })
     }
 
     fn quantity(unit: &'static str) -> Quantity<'static> {

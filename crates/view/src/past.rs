@@ -71,7 +71,7 @@ pub struct Point {
 
 /// The statistics of a line in a window.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Summary {
+pub struct LineSummary {
     /// The newest value.
     pub last: f64,
     /// The mean of the values as the counter's type defines it, as in a report: for rates the mean
@@ -466,15 +466,15 @@ impl Past {
 
     /// The statistics of a line in a window; `None` where the line has no value in it.
     #[must_use]
-    pub fn summary(&self, line: &Line, window: Window) -> Option<Summary> {
+    pub fn summary(&self, line: &Line, window: Window) -> Option<LineSummary> {
         let values = self.places(window).filter_map(|place| {
             line.values.get(place).copied().zip(line.weights.get(place).copied())
         });
-        let mut summary: Option<Summary> = None;
+        let mut summary: Option<LineSummary> = None;
         let (mut sum, mut weighted, mut weights) = (0.0, 0.0, 0.0);
         for (value, weight) in values.filter(|(value, _)| !value.is_nan()) {
             let weight = f64::from(weight);
-            let known = summary.get_or_insert(Summary {
+            let known = summary.get_or_insert(LineSummary {
                 last: value,
                 average: 0.0,
                 minimum: value,

@@ -31,6 +31,7 @@ use std::sync::Arc;
 
 /// A summary of a recording.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Report {
     /// The name of the recorded machine.
     pub machine: String,
@@ -80,6 +81,7 @@ pub struct ObjectReport {
 
 /// The figures of an instance.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct InstanceReport {
     /// The instance's label; `None` for an object without instances.
     pub label: Option<String>,
@@ -91,6 +93,7 @@ pub struct InstanceReport {
 
 /// The figures of a counter.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct CounterReport {
     /// The counter's name in the shown language.
     pub name: String,
@@ -114,6 +117,7 @@ pub struct CounterReport {
 
 /// A threshold that values of one counter crossed.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ThresholdFinding {
     /// The threshold.
     pub threshold: Arc<Threshold>,

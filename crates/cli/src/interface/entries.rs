@@ -5,7 +5,7 @@ use super::looks::Looks;
 use super::model::Model;
 use crate::text::escape::Escaped;
 use perfhive_view::axis::{Axis, Scaled};
-use perfhive_view::past::{Line, Past, Summary, Window};
+use perfhive_view::past::{Line, LineSummary, Past, Window};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -194,8 +194,8 @@ impl Model {
         place: usize,
         entries: &[Entry<'_>],
         window: Window,
-    ) -> (Axis, Vec<Option<Summary>>) {
-        let summaries: Vec<Option<Summary>> =
+    ) -> (Axis, Vec<Option<LineSummary>>) {
+        let summaries: Vec<Option<LineSummary>> =
             entries.iter().map(|entry| self.summary(entry, window)).collect();
         let pane = self.view.panes.get(place);
         let mut scaled = Vec::new();
@@ -240,7 +240,7 @@ impl Model {
     }
 
     /// The statistics of an entry's line in a window; `None` without values.
-    pub(crate) fn summary(&self, entry: &Entry<'_>, window: Window) -> Option<Summary> {
+    pub(crate) fn summary(&self, entry: &Entry<'_>, window: Window) -> Option<LineSummary> {
         entry.past?.summary(entry.line?, window)
     }
 

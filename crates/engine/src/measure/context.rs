@@ -345,7 +345,9 @@ impl MeasurementContext {
 
     /// Measures a section of code: takes a sample, calls `work`, takes a second sample, and puts
     /// the readings of the second sample into the caller's list. Returns the result of `work`.
-    /// [`SensorReading::difference`] of a reading is what the section added to a count.
+    /// [`SensorReading::difference`] of a reading is what the section added to a count. The
+    /// [record](Self::record) has the greater age of both samples, and the anomalies of both: data
+    /// that was old at the first sample counts work before the section.
     ///
     /// ```
     /// # use perfhive_engine::measure::{CounterSource, DataSources, MeasurementContext, Readings};
@@ -381,10 +383,15 @@ impl MeasurementContext {
         if let Some(error) = failed {
             return Err(error);
         }
+        let age = self.record.age;
+        let mut anomalies = std::mem::take(&mut self.record.anomalies);
         self.prepare()?;
         let done = work();
         self.sample()?;
         self.decode(readings)?;
+        self.record.age = self.record.age.max(age);
+        anomalies.append(&mut self.record.anomalies);
+        self.record.anomalies = anomalies;
         Ok(done)
     }
 

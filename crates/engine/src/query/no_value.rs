@@ -1,8 +1,8 @@
 //! Reasons why there is no value.
 
 use super::format::NoFormat;
-use crate::error::SourceError;
-use perfhive_format::{CookError, ValueError};
+use crate::error::{Fault, FaultKind, SourceError};
+use perfhive_format::{CookError, TitleIndex, ValueError};
 use std::fmt;
 use std::sync::Arc;
 
@@ -44,6 +44,24 @@ pub enum NoValue {
 }
 
 impl NoValue {
+    /// The reason why an instance of an object could not be read, according to the faults of a
+    /// collection: [`Busy`](Self::Busy) or [`InstanceFailed`](Self::InstanceFailed); `None` if no
+    /// fault concerns the instance. `is_it` gets the name of the instance that a fault concerns, or
+    /// `None` for a fault of the object itself.
+    pub fn of_fault(
+        faults: &[Fault],
+        object: TitleIndex,
+        is_it: &dyn Fn(Option<&str>) -> bool,
+    ) -> Option<Self> {
+        let mut faults = faults.iter().filter(|fault| fault.object == Some(object));
+        let fault = faults.find(|fault| is_it(fault.instance.as_deref()))?;
+        let why = Arc::clone(&fault.message);
+        Some(match fault.kind {
+            FaultKind::Busy => Self::Busy(why),
+            _ => Self::InstanceFailed(why),
+        })
+    }
+
     /// The word for this reason in machine-readable output.
     #[must_use]
     pub fn code(&self) -> &'static str {

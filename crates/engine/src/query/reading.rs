@@ -3,7 +3,7 @@
 use super::format::{FormattedValue, ValueFormat};
 use super::no_value::NoValue;
 use super::sample::{ObjectSample, ObjectState};
-use crate::error::{Fault, FaultKind, SourceError};
+use crate::error::{Fault, SourceError};
 use crate::identity::Identity;
 use crate::label::{InstanceLabel, InstanceRole};
 use crate::path::{InstancePattern, OrderNumber};
@@ -187,13 +187,7 @@ impl TargetReader<'_> {
     /// if no fault concerns the instance. `is_it` gets the name of the instance that a fault
     /// concerns, or `None` for a fault of the object itself.
     fn failed(&self, is_it: &dyn Fn(Option<&str>) -> bool) -> Option<NoValue> {
-        let mut faults = self.faults.iter().filter(|fault| fault.object == Some(self.object));
-        let fault = faults.find(|fault| is_it(fault.instance.as_deref()))?;
-        let why = Arc::clone(&fault.message);
-        Some(match fault.kind {
-            FaultKind::Busy => NoValue::Busy(why),
-            _ => NoValue::InstanceFailed(why),
-        })
+        NoValue::of_fault(self.faults, self.object, is_it)
     }
 
     fn reading(

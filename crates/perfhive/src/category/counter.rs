@@ -6,7 +6,7 @@ use super::sample::CounterSample;
 use crate::shared_source::SharedSource;
 use perfhive_engine::{
     CatalogueCounter, CatalogueObject, Directory, Fault, Identity, NoValue, QueryError,
-    SampledCounter,
+    SampledCounter, same_name,
 };
 use perfhive_format::{CookedValue, CounterType};
 use std::fmt;
@@ -272,9 +272,13 @@ impl PerformanceCounter {
             Ok(sampled) => sampled,
             Err(why) => {
                 let had = self.last.is_some();
-                // A new instance may have the same name later. A failure of
-                // the source does not show that the instance is gone.
-                if !matches!(why, NoValue::SourceFailed(_)) {
+                // A new instance may have the same name later. A failure of the source or of the
+                // instance does not show that the instance is gone.
+                let stays = matches!(
+                    why,
+                    NoValue::SourceFailed(_) | NoValue::Busy(_) | NoValue::InstanceFailed(_)
+                );
+                if !stays {
                     self.last = None;
                 }
                 let gone = had && matches!(why, NoValue::NoSuchInstance);
@@ -282,6 +286,11 @@ impl PerformanceCounter {
             }
         };
         let value = sampled.value(self.last.as_ref());
+        if matches!(value, Err(NoValue::Data(_)))
+            && let Some(busy @ NoValue::Busy(_)) = self.failed(&|name| name.is_none())
+        {
+            return Err(busy);
+        }
         self.last = Some(sampled);
         value.map(CookedValue::as_f64)
     }
@@ -319,10 +328,29 @@ impl PerformanceCounter {
             true => match find(sample.labels(), &self.instance) {
                 InstanceMatch::One(place) => place,
                 InstanceMatch::Several => return Err(NoValue::AmbiguousInstance),
-                InstanceMatch::Nothing => return Err(NoValue::NoSuchInstance),
+                InstanceMatch::Nothing => {
+                    let failed = self.failed(&|name| name.is_some_and(|name| self.means(name)));
+                    return Err(failed.unwrap_or(NoValue::NoSuchInstance));
+                }
             },
         };
         sample.counter(place, counter).ok_or(NoValue::CounterMissing)
+    }
+
+    /// The reason in the faults of the last collection; see [`NoValue::of_fault`].
+    fn failed(&self, is_it: &dyn Fn(Option<&str>) -> bool) -> Option<NoValue> {
+        let object = self.tracked.object_index.last_index();
+        NoValue::of_fault(self.source.faults(), object, is_it)
+    }
+
+    /// Whether the counter's instance has this name, whatever its parent and its number are.
+    fn means(&self, name: &str) -> bool {
+        let text = &self.instance;
+        let own = text.rsplit_once('/').map_or(&**text, |(_, own)| own);
+        [text, own].iter().any(|own| {
+            let plain = own.rsplit_once('#').map_or(*own, |(plain, _)| plain);
+            same_name(name, own) || same_name(name, plain)
+        })
     }
 }
 

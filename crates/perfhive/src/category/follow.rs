@@ -20,7 +20,7 @@ pub(super) struct TrackedCategory {
     pub(super) counter: Option<CatalogueCounter>,
     /// The generation of the catalogue for which the title indexes were looked up.
     generation: u64,
-    object_index: Followed,
+    pub(super) object_index: Followed,
     counter_index: Option<Followed>,
 }
 

@@ -16,6 +16,7 @@ const SHORTEST_GROWTH: i64 = 3_000_000_000;
 /// The figures of a process in a recording. A figure is `None` if the recording does not have the
 /// counter, or the counter had no value.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ProcessReport {
     /// The process's name.
     pub name: String,

@@ -6,7 +6,7 @@ use crate::interface::model::{Model, Target};
 use crate::text::escape::{Escaped, clip, width};
 use perfhive_view::axis::Axis;
 use perfhive_view::chart::shown;
-use perfhive_view::past::Summary;
+use perfhive_view::past::LineSummary;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::{Modifier, Style};
 
@@ -88,7 +88,7 @@ impl Screen<'_> {
         model: &Model,
         place: usize,
         entries: &[Entry<'_>],
-        summaries: &[Option<Summary>],
+        summaries: &[Option<LineSummary>],
         line: Rect,
     ) {
         let selected = model.selected(place, entries);
