@@ -60,11 +60,21 @@ pub(crate) fn perfhive<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Ru
 }
 
 pub(crate) fn finish(command: &mut Command) -> Run {
-    // ERROR_INTERNAL_ERROR: Wine sometimes fails to start a process. In this case nothing ran.
-    let not_started = |error: &std::io::Error| error.raw_os_error() == Some(1359);
+    // ERROR_INTERNAL_ERROR: Wine sometimes fails to start a process, the command's or that of a
+    // library.
+    let said = |text: &[u8]| {
+        let text = String::from_utf8_lossy(text);
+        let is_it =
+            |line: &str| line.contains("cannot be started") && line.contains("os error 1359");
+        text.lines().any(is_it)
+    };
     let mut output = command.output();
     for _ in 0..3 {
-        if output.as_ref().is_err_and(not_started) {
+        let not_started = match &output {
+            Err(error) => error.raw_os_error() == Some(1359),
+            Ok(output) => said(&output.stdout) || said(&output.stderr),
+        };
+        if cfg!(windows) && not_started {
             output = command.output();
         }
     }

@@ -286,11 +286,7 @@ fn faults_of_a_library_are_reported_and_cost_no_other_provider() {
         // The check waits for a provider that hangs; the others have more time than they need.
         let timeout = if kind == "Hangs" { "4" } else { "60" };
         let args = [&args[..], &["--timeout", timeout, "--json"]].concat();
-        let mut wrong = objections(perfhive(&args), 1);
-        // As in `finish`: Wine sometimes fails to start a process, here that of the library.
-        if wrong.iter().any(|one| one.contains("(os error 1359)")) {
-            wrong = objections(perfhive(&args), 1);
-        }
+        let wrong = objections(perfhive(&args), 1);
         assert!(wrong.iter().any(|one| one.starts_with(wanted)), "{kind}: {wrong:#?}");
     }
 }
