@@ -74,7 +74,7 @@ pub(crate) fn finish(command: &mut Command) -> Run {
             Err(error) => error.raw_os_error() == Some(1359),
             Ok(output) => said(&output.stdout) || said(&output.stderr),
         };
-        if cfg!(windows) && not_started {
+        if not_started {
             output = command.output();
         }
     }
