@@ -1,12 +1,12 @@
 //! One counter of one instance, read again and again.
 
 use super::follow::TrackedCategory;
-use super::instances::{InstanceMatch, find};
+use super::instances::{InstanceMatch, find, may_mean};
 use super::sample::CounterSample;
 use crate::shared_source::SharedSource;
 use perfhive_engine::{
     CatalogueCounter, CatalogueObject, Directory, Fault, Identity, NoValue, QueryError,
-    SampledCounter, same_name,
+    SampledCounter,
 };
 use perfhive_format::{CookedValue, CounterType};
 use std::fmt;
@@ -329,7 +329,8 @@ impl PerformanceCounter {
                 InstanceMatch::One(place) => place,
                 InstanceMatch::Several => return Err(NoValue::AmbiguousInstance),
                 InstanceMatch::Nothing => {
-                    let failed = self.failed(&|name| name.is_some_and(|name| self.means(name)));
+                    let failed = self
+                        .failed(&|name| name.is_some_and(|name| may_mean(&self.instance, name)));
                     return Err(failed.unwrap_or(NoValue::NoSuchInstance));
                 }
             },
@@ -341,16 +342,6 @@ impl PerformanceCounter {
     fn failed(&self, is_it: &dyn Fn(Option<&str>) -> bool) -> Option<NoValue> {
         let object = self.tracked.object_index.last_index();
         NoValue::of_fault(self.source.faults(), object, is_it)
-    }
-
-    /// Whether the counter's instance has this name, whatever its parent and its number are.
-    fn means(&self, name: &str) -> bool {
-        let text = &self.instance;
-        let own = text.rsplit_once('/').map_or(&**text, |(_, own)| own);
-        [text, own].iter().any(|own| {
-            let plain = own.rsplit_once('#').map_or(*own, |(plain, _)| plain);
-            same_name(name, own) || same_name(name, plain)
-        })
     }
 }
 

@@ -86,6 +86,15 @@ fn is_plainly(label: &InstanceLabel, text: &str) -> bool {
     }
 }
 
+/// Whether `text` may mean an instance with this name: alone or behind any parent, with or without a
+/// number.
+pub(super) fn may_mean(text: &str, name: &str) -> bool {
+    let is_it =
+        |text: &str| strip(text, name).is_some_and(|rest| rest.is_empty() || rest.starts_with('#'));
+    let mut parents = text.match_indices('/');
+    is_it(text) || parents.any(|(at, _)| text.get(at + 1..).is_some_and(is_it))
+}
+
 /// The part of `text` behind `start`, which is compared without regard to case; `None` if `text`
 /// does not begin with `start`.
 fn strip<'t>(text: &'t str, start: &str) -> Option<&'t str> {
@@ -106,6 +115,17 @@ fn strip<'t>(text: &'t str, start: &str) -> Option<&'t str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_fault_names_an_instance_without_parent_and_number() {
+        for text in ["java", "Java#2", "explorer/java", "a/explorer/java#0"] {
+            assert!(may_mean(text, "java"), "{text}");
+        }
+        for text in ["", "javac", "java/0", "jav", "#0", "java\u{e9}"] {
+            assert!(!may_mean(text, "java"), "{text}");
+        }
+        assert!(may_mean("p/b/c", "b/c"));
+    }
 
     fn labels(names: &[(Option<&str>, &str, u32)]) -> Vec<InstanceLabel> {
         let label = |(parent, name, order): &(Option<&str>, &str, u32)| InstanceLabel {
