@@ -172,6 +172,34 @@ fn an_instance_that_is_younger_than_the_kept_data_is_found() {
 }
 
 #[test]
+fn a_query_finds_an_instance_that_is_younger_than_the_kept_data() {
+    let machine = Arc::new(Machine::default());
+    let cache = cache(&machine);
+    collect(&mut cache.clone());
+    machine.works(1, 1);
+    machine.workers.fetch_add(1, Ordering::Relaxed);
+    let mut query = Query::new(cache.clone()).unwrap();
+    let mut collect = |path: Option<&str>| {
+        path.map(|path| query.add(path).unwrap());
+        let before = cache.statistics().collections;
+        query.collect().unwrap();
+        let values = query.readings().iter().map(|reading| reading.value.is_ok());
+        (values.collect::<Vec<_>>(), cache.statistics().collections - before)
+    };
+    assert_eq!(collect(Some(r"\Workers(w1)\Work")), (vec![true], 1));
+    // One that is missing from fresh data does not make every sample a fresh one.
+    let others = || {
+        let mut other = cache.clone().max_age(Duration::ZERO);
+        other.collect(&Ask::objects(&[WORKERS]), &mut Snapshot::new()).unwrap();
+        machine.works(1, 1);
+    };
+    others();
+    assert_eq!(collect(Some(r"\Workers(w9)\Work")), (vec![true, false], 1));
+    others();
+    assert_eq!(collect(None), (vec![true, false], 0));
+}
+
+#[test]
 fn handles_and_queries_have_limits_of_their_own() {
     let machine = Arc::new(Machine::default());
     let cache = cache(&machine);

@@ -26,6 +26,7 @@ use perfhive_engine::{
 use perfhive_format::TitleIndex;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A performance object: the counters of one kind of thing (.NET: `PerformanceCounterCategory`).
 ///
@@ -305,7 +306,8 @@ impl Category {
     }
 
     /// Whether the category has an instance of this name now; `true` also if several instances
-    /// match. For a category without instances only the empty name exists.
+    /// match. For a category without instances only the empty name exists. If kept data lacks the
+    /// name, data is collected anew before the answer is `false`.
     ///
     /// # Errors
     /// A source that fails, or has no data of the category.
@@ -313,7 +315,14 @@ impl Category {
         if !self.tracked.object.has_instances {
             return Ok(instance.is_empty());
         }
-        Ok(find(&self.instances()?, instance) != InstanceMatch::Nothing)
+        let found = find(&self.instances()?, instance) != InstanceMatch::Nothing;
+        if found || !self.source.may_give_kept() {
+            return Ok(found);
+        }
+        // The instance may be younger than kept data.
+        let mut fresh = self.clone();
+        fresh.source.replace_max_age(Duration::ZERO);
+        Ok(find(&fresh.instances()?, instance) != InstanceMatch::Nothing)
     }
 
     /// Whether the category has a counter with this name in any language, or with this title index.

@@ -172,6 +172,16 @@ impl SharedSource {
         self
     }
 
+    /// Whether samples may come from kept data.
+    pub(crate) fn may_give_kept(&self) -> bool {
+        self.is_live() && !self.max_age.is_zero()
+    }
+
+    /// Sets the limit to the age of kept data; returns the former one.
+    pub(crate) fn replace_max_age(&mut self, limit: Duration) -> Duration {
+        std::mem::replace(&mut self.max_age, limit)
+    }
+
     /// The same source, with names shown in another language where it has them. The default is
     /// the language that the source prefers
     /// ([`Catalogue::preferred_language`](crate::Catalogue::preferred_language)): on Windows

@@ -410,6 +410,19 @@ fn counters_get_fresh_data_or_share_kept_data() {
 }
 
 #[test]
+fn an_instance_that_is_younger_than_kept_data_is_found() {
+    let (source, shown) = live(&[("a", 1, 1, 0, 5)]);
+    let shared = source.clone().max_age(Duration::from_secs(3600));
+    let mut keep = PerformanceCounter::new_in(&shared, "Process", "Working Set", "a").unwrap();
+    keep.next_value().unwrap();
+    shown.show(sample(1, &[("a", 1, 1, 0, 5), ("b", 2, 1, 0, 6)]));
+    let mut young = PerformanceCounter::new_in(&shared, "Process", "Working Set", "b").unwrap();
+    assert_eq!(young.next_value().unwrap(), 6.0);
+    shown.show(sample(2, &[("a", 1, 1, 0, 5), ("c", 3, 1, 0, 7)]));
+    assert!(Category::instance_exists_in(&shared, "c", "Process").unwrap());
+}
+
+#[test]
 fn queries_over_a_shared_source_take_no_data_older_than_its_limit() {
     let (source, shown) = live(&[("a", 1, 1, 0, 5)]);
     let read = |source: &SharedSource| {

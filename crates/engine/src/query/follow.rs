@@ -9,7 +9,7 @@ use crate::ask::{Ask, ObjectQuery};
 use crate::error::{SourceError, SourceErrorKind};
 use crate::followed::{IndexChange, changing, is_renamed, sample_followed};
 use crate::path::CounterPath;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 impl Query {
     /// Collects what the paths need of one source into the snapshot.
@@ -31,8 +31,8 @@ impl Query {
         Ok(())
     }
 
-    /// Collects the wanted objects of one source into the snapshot, and again with all of their
-    /// instances if a path found no instance in it.
+    /// Collects the wanted objects of one source into the snapshot: again without kept data if a new
+    /// path found no instance in it, and again with all instances if a path found none among some.
     fn collect_wanted(
         &mut self,
         number: usize,
@@ -49,8 +49,14 @@ impl Query {
             ..Ask::new(ObjectQuery::Indexes(slot.wanted.clone()))
         };
         slot.lookup.source.collect(&request, &mut self.snapshot)?;
+        // An instance may be younger than kept data.
+        let is_kept = !self.snapshot.age().is_zero();
+        if slot.wishes.take_new() && is_kept && slot.wishes.missed(&self.snapshot, true) {
+            request.max_age = Some(Duration::ZERO);
+            slot.lookup.source.collect(&request, &mut self.snapshot)?;
+        }
         // The names of all instances are needed to say what a path could have meant.
-        if slot.wishes.missed(&self.snapshot) {
+        if slot.wishes.missed(&self.snapshot, false) {
             request.instances.clear();
             slot.lookup.source.collect(&request, &mut self.snapshot)?;
         }

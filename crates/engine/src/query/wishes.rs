@@ -28,6 +28,8 @@ pub(super) struct Wishes {
     of_paths: Vec<(TitleIndex, Vec<InstanceWish>)>,
     /// Objects with a path that wants all instances.
     whole: Vec<TitleIndex>,
+    /// Whether there was no sample since a path was added.
+    is_new: bool,
 }
 
 impl Wishes {
@@ -36,8 +38,14 @@ impl Wishes {
         self.whole.clear();
     }
 
+    /// Whether a path was added since the last call.
+    pub(super) fn take_new(&mut self) -> bool {
+        std::mem::take(&mut self.is_new)
+    }
+
     /// Adds the instances that a path wants of an object.
     pub(super) fn add(&mut self, object: TitleIndex, instance: Option<&InstancePattern>) {
+        self.is_new = true;
         match instance.and_then(|pattern| wishes(object, pattern)) {
             Some(wishes) => {
                 let entry = (object, wishes);
@@ -61,16 +69,16 @@ impl Wishes {
         asked
     }
 
-    /// Whether the answer has only some of the instances of an object, and one of the paths found
-    /// no instance in it.
-    pub(super) fn missed(&self, answer: &Snapshot) -> bool {
+    /// Whether one of the paths found no instance in the answer. The answer's objects with all of
+    /// their instances count only if `in_whole` is true.
+    pub(super) fn missed(&self, answer: &Snapshot, in_whole: bool) -> bool {
         self.of_paths.iter().any(|(object, wishes)| {
             let processes = match object.0 {
                 THREAD | IMAGE | FULL_IMAGE | ADDRESS_SPACE | THREAD_DETAILS => PROCESS,
                 THREAD_V2 => PROCESS_V2,
                 other => other,
             };
-            answer.is_partial(*object)
+            (in_whole || answer.is_partial(*object))
                 && !wishes.iter().any(|wish| is_there(answer, processes, wish))
         })
     }

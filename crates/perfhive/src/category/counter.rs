@@ -10,6 +10,7 @@ use perfhive_engine::{
 };
 use perfhive_format::{CookedValue, CounterType};
 use std::fmt;
+use std::time::Duration;
 
 /// One counter of one instance (.NET: `PerformanceCounter`, for reading).
 ///
@@ -37,6 +38,8 @@ pub struct PerformanceCounter {
     /// after [`reset`](Self::reset), and after a call without a sample, unless only the source
     /// failed.
     last: Option<SampledCounter>,
+    /// Whether no sample was taken since the counter was made.
+    is_new: bool,
 }
 
 impl PerformanceCounter {
@@ -115,6 +118,7 @@ impl PerformanceCounter {
             counter: *counter,
             instance: instance.to_string(),
             last: None,
+            is_new: true,
         }
     }
 
@@ -312,6 +316,21 @@ impl PerformanceCounter {
 
     /// Takes a sample. Returns the counter of the instance in it.
     fn take(&mut self) -> Result<SampledCounter, NoValue> {
+        let found = self.find_in_sample();
+        let is_new = std::mem::take(&mut self.is_new);
+        if !(is_new && self.source.may_give_kept() && matches!(found, Err(NoValue::NoSuchInstance)))
+        {
+            return found;
+        }
+        // The instance may be younger than kept data.
+        let limit = self.source.replace_max_age(Duration::ZERO);
+        let found = self.find_in_sample();
+        self.source.replace_max_age(limit);
+        found
+    }
+
+    /// Takes a sample, from kept data if it is young enough for the source.
+    fn find_in_sample(&mut self) -> Result<SampledCounter, NoValue> {
         let sampled = self.tracked.sample(&mut self.source, &[]);
         self.counter = self.tracked.counter.unwrap_or(self.counter);
         let (sample, moved) = sampled.map_err(NoValue::SourceFailed)?;
@@ -354,6 +373,7 @@ impl Clone for PerformanceCounter {
             counter: self.counter,
             instance: self.instance.clone(),
             last: None,
+            is_new: true,
         }
     }
 }

@@ -150,6 +150,8 @@ fn mask(text: &str) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::Command;
+    use std::time::{Duration, Instant};
 
     /// The descriptors are those of `C:\Program Files`, of `C:\`, and of folders that users can
     /// write to.
@@ -202,15 +204,27 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let library = folder.join("shop.dll");
         std::fs::write(&library, "x").unwrap();
-        let chmod = |mode: &str, file: &str| {
-            let path = format!("/tmp/{name}{file}");
-            let args = ["/wait", "/unix", "/bin/chmod", mode, &path];
-            assert!(std::process::Command::new("start").args(args).status().unwrap().success());
+        // `start` waits for programs of Windows only, so the shell says when it is done.
+        let done = folder.join("done");
+        let set_modes = |of_folder: &str, of_file: &str| {
+            let script = format!(
+                "cd /tmp/{name} && chmod {of_folder} . && chmod {of_file} shop.dll && mkdir done"
+            );
+            let deadline = Instant::now() + Duration::from_secs(60);
+            while !done.is_dir() {
+                assert!(Instant::now() < deadline, "the modes are not set: {script}");
+                // Wine now and then fails to start a program.
+                let _ = Command::new("start").args(["/unix", "/bin/sh", "-c", &script]).status();
+                let look_again = Instant::now() + Duration::from_secs(20);
+                while !done.is_dir() && Instant::now() < look_again {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+            }
+            std::fs::remove_dir(&done).unwrap();
         };
         let mut tested = Vec::new();
         for (of_folder, of_file) in [("755", "644"), ("755", "666"), ("777", "644")] {
-            chmod(of_folder, "");
-            chmod(of_file, "/shop.dll");
+            set_modes(of_folder, of_file);
             tested.push(test(&library).map_err(|error| error.to_string()));
         }
         std::fs::remove_dir_all(&folder).unwrap();
