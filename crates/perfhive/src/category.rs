@@ -20,7 +20,7 @@ use counter::check_instance;
 use follow::TrackedCategory;
 use instances::{InstanceMatch, find};
 use perfhive_engine::{
-    CatalogueObject, Directory, InstanceLabel, NoValue, ObjectSample, QueryError, SourceError,
+    Ask, CatalogueObject, Directory, InstanceLabel, NoValue, ObjectSample, QueryError, SourceError,
     TitleSet,
 };
 use perfhive_format::TitleIndex;
@@ -301,7 +301,8 @@ impl Category {
         }
         // A copy of this reader takes the sample, so that this reader can still have the same one.
         let mut reader = self.clone();
-        let (sample, _) = reader.tracked.sample(&mut reader.source, &[])?;
+        let (sample, _) =
+            reader.tracked.sample(&mut reader.source, |_, object| Ask::objects(&[object]))?;
         Ok(self.present(sample)?.labels().to_vec())
     }
 
@@ -412,8 +413,9 @@ impl Category {
     /// A source that fails, or has no data of the category; the end of a
     /// recording.
     pub fn read(&mut self) -> Result<CategoryData, QueryError> {
-        let everything = [TitleIndex(0)];
-        let (sample, _) = self.tracked.sample(&mut self.source, &everything)?;
+        let everything =
+            |_: &_, object: TitleIndex| Ask::objects(&[object]).with_all_counters_of(object);
+        let (sample, _) = self.tracked.sample(&mut self.source, everything)?;
         let sample = self.present(sample)?;
         let all_titles = self.all_titles();
         let TrackedCategory { directory, object, .. } = &self.tracked;

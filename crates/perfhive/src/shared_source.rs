@@ -350,20 +350,14 @@ impl SharedSource {
     }
 
     /// Takes a sample that this handle has not had before, and returns one object of it. A live
-    /// source is asked for this object and for its counters `extra`, which are filled only on
-    /// request (index 0 stands for all of these); a recording gives its present sample or the next
-    /// one.
+    /// source gets the ask, with the limit of this handle; a recording gives its present sample or
+    /// the next one.
     pub(crate) fn sample(
         &mut self,
         object: TitleIndex,
-        extra: &[TitleIndex],
+        ask: Ask,
     ) -> Result<SampledObject, SourceError> {
-        let request = if self.is_live() {
-            let ask = Ask::objects(&[object]).max_age(self.max_age);
-            extra.iter().fold(ask, |ask, counter| ask.with_counter(object, *counter))
-        } else {
-            recorded()
-        };
+        let request = if self.is_live() { ask.max_age(self.max_age) } else { recorded() };
         let mut snapshot = Snapshot::new();
         self.faults.clear();
         self.inner.collect(&request, &mut snapshot)?;

@@ -8,7 +8,7 @@ use perfhive::measure::{
     WallTime,
 };
 use perfhive::provide::{Broker, Numbering};
-use perfhive::{Ask, Cached, Snapshot, Source, open};
+use perfhive::{Ask, Cached, PerformanceCounter, SharedSource, Snapshot, Source, open};
 use perfhive_testkit::script::ScriptProvider;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -128,7 +128,7 @@ fn a_sample_makes_the_system_calls_of_its_source_alone() {
         let folder = PathBuf::from(std::env::var_os(FOLDER).unwrap());
         return if work == "sample" { sample(rounds, &folder) } else { collect(rounds, &folder) };
     }
-    let folder = frozen();
+    let folder = frozen(["it", "it"]);
     let count = |work| calls_of_more(TEST, work, &folder);
     let counted = count("collect").and_then(|source| Some((source, count("sample")?)));
     std::fs::remove_dir_all(&folder).unwrap();
@@ -140,18 +140,45 @@ fn a_sample_makes_the_system_calls_of_its_source_alone() {
     }
 }
 
-/// A copy of /proc in which nothing changes.
-fn frozen() -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("perfhive-frozen-{}", std::process::id()));
+/// A counter of one process reads the names of all, and what else it needs of its own process only.
+#[test]
+fn a_counter_reads_one_process() {
+    const TEST: &str = "a_counter_reads_one_process";
+    if let Some((work, rounds)) = told() {
+        let folder = PathBuf::from(std::env::var_os(FOLDER).unwrap());
+        return if work == "counter" { count(rounds, &folder) } else { collect(rounds, &folder) };
+    }
+    let folder = frozen(["one", "other"]);
+    let count = |work| calls_of_more(TEST, work, &folder);
+    let counted = count("collect").and_then(|all| Some((all, count("counter")?)));
+    std::fs::remove_dir_all(&folder).unwrap();
+    if let Some((all, one)) = counted {
+        assert!(one <= all - 3 * i64::from(MORE), "{one} system calls, {all} for all processes");
+    }
+}
+
+/// Reads a counter of a process, by name.
+fn count(rounds: u32, folder: &Path) {
+    let source = SharedSource::open(&format!("proc:{}", folder.display())).unwrap();
+    let mut counter = PerformanceCounter::new_in(&source, "Process", "Working Set", "one").unwrap();
+    for _ in 0..rounds {
+        assert_eq!(counter.raw_value().unwrap(), 500 * 4096);
+    }
+}
+
+/// A copy of /proc with two processes of these names, in which nothing changes.
+fn frozen(names: [&str; 2]) -> PathBuf {
+    let folder = format!("perfhive-frozen-{}-{}", names[1], std::process::id());
+    let folder = std::env::temp_dir().join(folder);
     let write = |path: &str, text: &str| {
         let path = folder.join("proc").join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     };
     write("stat", "cpu 4 0 0 8\ncpu0 4 0 0 8\nctxt 7\nbtime 1700000000\n");
-    for pid in [10, 11] {
+    for (pid, name) in [10, 11].into_iter().zip(names) {
         let rest = "20 0 1 0 50 8192000 123 18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 1 0";
-        let head = format!("{pid} (it) S 1 {pid} {pid} 0 -1 4194560 100 9 7 9 {pid} 5 1 2");
+        let head = format!("{pid} ({name}) S 1 {pid} {pid} 0 -1 4194560 100 9 7 9 {pid} 5 1 2");
         write(&format!("{pid}/stat"), &format!("{head} {rest} 0 0 0 0\n"));
         write(&format!("{pid}/statm"), "2000 500 100 10 0 300 0\n");
         write(

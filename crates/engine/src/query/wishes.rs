@@ -46,7 +46,7 @@ impl Wishes {
     /// Adds the instances that a path wants of an object.
     pub(super) fn add(&mut self, object: TitleIndex, instance: Option<&InstancePattern>) {
         self.is_new = true;
-        match instance.and_then(|pattern| wishes(object, pattern)) {
+        match instance.and_then(|pattern| InstanceWish::of_pattern(object, pattern)) {
             Some(wishes) => {
                 let entry = (object, wishes);
                 if !self.of_paths.contains(&entry) {
@@ -106,37 +106,41 @@ fn is_there(answer: &Snapshot, processes: u32, wish: &InstanceWish) -> bool {
     }
 }
 
-/// The instances of an object that a path wants, as wishes. `None` if the path wants all instances,
-/// or if its pattern does not tell which.
-fn wishes(object: TitleIndex, instance: &InstancePattern) -> Option<Vec<InstanceWish>> {
-    let (has_numbers, process) = match (object.0, &instance.parent) {
-        (PROCESS_V2, None) => (true, &instance.name),
-        // The instances of these objects belong to processes.
-        (THREAD | IMAGE | FULL_IMAGE | THREAD_DETAILS, Some(parent)) => (false, parent),
-        (THREAD_V2, Some(parent)) => (true, parent),
-        (THREAD | THREAD_V2 | IMAGE | FULL_IMAGE | THREAD_DETAILS, None) => return None,
-        (PROCESS | ADDRESS_SPACE, None) => (false, &instance.name),
-        (_, None) if instance.process_id().is_none() => (false, &instance.name),
-        _ => return None,
-    };
-    if has_numbers {
-        let (_, number) = process.as_literal()?.rsplit_once(':')?;
-        return Some(vec![InstanceWish::Process(number.parse().ok()?)]);
+impl InstanceWish {
+    /// The wishes that select the instances of an object that a pattern means: any of the wishes may
+    /// select one. `None` if the pattern wants all instances, or does not tell which.
+    #[must_use]
+    pub fn of_pattern(object: TitleIndex, instance: &InstancePattern) -> Option<Vec<Self>> {
+        let (has_numbers, process) = match (object.0, &instance.parent) {
+            (PROCESS_V2, None) => (true, &instance.name),
+            // The instances of these objects belong to processes.
+            (THREAD | IMAGE | FULL_IMAGE | THREAD_DETAILS, Some(parent)) => (false, parent),
+            (THREAD_V2, Some(parent)) => (true, parent),
+            (THREAD | THREAD_V2 | IMAGE | FULL_IMAGE | THREAD_DETAILS, None) => return None,
+            (PROCESS | ADDRESS_SPACE, None) => (false, &instance.name),
+            (_, None) if instance.process_id().is_none() => (false, &instance.name),
+            _ => return None,
+        };
+        if has_numbers {
+            let (_, number) = process.as_literal()?.rsplit_once(':')?;
+            return Some(vec![Self::Process(number.parse().ok()?)]);
+        }
+        if let Some(number) = instance.process_id() {
+            return Some(vec![Self::Process(u32::try_from(number).ok()?)]);
+        }
+        // Brackets in a name may stand for other characters.
+        if needs_all(process) || process.as_literal().is_some_and(|name| name.contains(['(', '[']))
+        {
+            return None;
+        }
+        let named = |pattern| Self::Named(Arc::new(pattern));
+        let mut wishes = vec![named(process.clone())];
+        if let (OrderNumber::Nth(order), Some(name)) = (instance.order, process.as_literal()) {
+            // The name of an instance may really end in `#` and this number.
+            wishes.push(named(NamePattern::literal(&format!("{name}#{order}"))));
+        }
+        Some(wishes)
     }
-    if let Some(number) = instance.process_id() {
-        return Some(vec![InstanceWish::Process(u32::try_from(number).ok()?)]);
-    }
-    // Brackets in a name may stand for other characters.
-    if needs_all(process) || process.as_literal().is_some_and(|name| name.contains(['(', '['])) {
-        return None;
-    }
-    let named = |pattern| InstanceWish::Named(Arc::new(pattern));
-    let mut wishes = vec![named(process.clone())];
-    if let (OrderNumber::Nth(order), Some(name)) = (instance.order, process.as_literal()) {
-        // The name of an instance may really end in `#` and this number.
-        wishes.push(named(NamePattern::literal(&format!("{name}#{order}"))));
-    }
-    Some(wishes)
 }
 
 /// Whether a name matches Idle or `_Total`: their values are made from all processes.
@@ -153,7 +157,8 @@ mod tests {
     fn paths_of_processes_and_threads_want_those_alone() {
         let of = |path: &str, object: u32| {
             let path: CounterPath = path.parse().unwrap();
-            wishes(TitleIndex(object), path.instance.as_ref().unwrap()).map(|wishes| {
+            let pattern = path.instance.as_ref().unwrap();
+            InstanceWish::of_pattern(TitleIndex(object), pattern).map(|wishes| {
                 let text = |wish: &InstanceWish| match wish {
                     InstanceWish::Process(number) => number.to_string(),
                     InstanceWish::Named(pattern) => pattern.to_string(),

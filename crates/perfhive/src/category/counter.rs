@@ -1,11 +1,11 @@
 //! One counter of one instance, read again and again.
 
 use super::follow::TrackedCategory;
-use super::instances::{InstanceMatch, find, may_mean};
+use super::instances::{InstanceMatch, find, may_mean, wishes};
 use super::sample::CounterSample;
 use crate::shared_source::SharedSource;
 use perfhive_engine::{
-    CatalogueCounter, CatalogueObject, Directory, Fault, Identity, NoValue, QueryError,
+    Ask, CatalogueCounter, CatalogueObject, Directory, Fault, Identity, NoValue, QueryError,
     SampledCounter,
 };
 use perfhive_format::{CookedValue, CounterType};
@@ -18,6 +18,9 @@ use std::time::Duration;
 /// instance. If another process has taken the name since the last sample, a counter that takes two
 /// samples has no value this time: no value is calculated from samples of two processes. The next
 /// sample has a value again.
+///
+/// Where the source can (`Process` and others on Linux), only the instance is read. Kept data
+/// ([`SharedSource::max_age`]) has all instances, for all counters.
 ///
 /// ```ignore-windows,ignore-macos
 /// use perfhive::{NoValue, PerformanceCounter};
@@ -331,7 +334,22 @@ impl PerformanceCounter {
 
     /// Takes a sample, from kept data if it is young enough for the source.
     fn find_in_sample(&mut self) -> Result<SampledCounter, NoValue> {
-        let sampled = self.tracked.sample(&mut self.source, &[]);
+        // Kept data is for other readers too, and has all instances.
+        let all = self.source.may_give_kept();
+        let want = |tracked: &TrackedCategory, object| {
+            let mut ask = Ask::objects(&[object]);
+            if let Some(counter) = tracked.counter {
+                if counter.on_request {
+                    ask = ask.with_counter(object, counter.name);
+                }
+                if let (false, Some(wishes)) = (all, wishes(object, &self.instance)) {
+                    ask.instances.extend(wishes.into_iter().map(|wish| (object, wish)));
+                    ask = ask.with_enough(object, counter.name);
+                }
+            }
+            ask
+        };
+        let sampled = self.tracked.sample(&mut self.source, want);
         self.counter = self.tracked.counter.unwrap_or(self.counter);
         let (sample, moved) = sampled.map_err(NoValue::SourceFailed)?;
         if moved {

@@ -3,8 +3,8 @@
 
 use crate::shared_source::{SampledObject, SharedSource};
 use perfhive_engine::{
-    CatalogueCounter, CatalogueObject, Directory, Followed, INDEX_TAKEN, IndexChange, QueryError,
-    SourceError, changing, sample_followed,
+    Ask, CatalogueCounter, CatalogueObject, Directory, Followed, INDEX_TAKEN, IndexChange,
+    QueryError, SourceError, changing, sample_followed,
 };
 use perfhive_format::TitleIndex;
 use std::sync::Arc;
@@ -47,8 +47,8 @@ impl TrackedCategory {
     }
 
     /// Takes a sample that the handle `source` has not had, and returns the category in it, with a
-    /// flag that is true if older samples belong to another category or counter. `extra` are
-    /// counters that are filled only on request; index 0 stands for all of these.
+    /// flag that is true if older samples belong to another category or counter. `want` gets the
+    /// category's title index, and returns what a live source is asked for.
     ///
     /// # Errors
     /// A source that fails, a catalogue that cannot be read, or title indexes that change with
@@ -56,7 +56,7 @@ impl TrackedCategory {
     pub(super) fn sample(
         &mut self,
         source: &mut SharedSource,
-        extra: &[TitleIndex],
+        want: impl Fn(&Self, TitleIndex) -> Ask,
     ) -> Result<(SampledObject, bool), SourceError> {
         let name = source.name();
         let mut reader = (&mut *self, source);
@@ -67,12 +67,10 @@ impl TrackedCategory {
                 false => Ok(IndexChange::None),
             },
             |(tracked, source)| {
-                let on_request = tracked.counter.filter(|counter| counter.on_request);
-                let mut extra = extra.to_vec();
-                extra.extend(on_request.map(|counter| counter.name));
                 // A lost category is sampled too: a cache notices changes only when it
                 // collects.
-                source.sample(tracked.object_index.last_index(), &extra)
+                let object = tracked.object_index.last_index();
+                source.sample(object, want(tracked, object))
             },
         )?;
         let (sample, is_taken) = sampled.ok_or_else(|| changing(&name))?;

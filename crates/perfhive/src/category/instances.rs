@@ -1,6 +1,9 @@
 //! Finding an instance by its name.
 
-use perfhive_engine::{InstanceLabel, same_name};
+use perfhive_engine::{
+    InstanceLabel, InstancePattern, InstanceWish, NamePattern, OrderNumber, same_name,
+};
+use perfhive_format::TitleIndex;
 
 /// The result of a search for an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,6 +12,22 @@ pub(super) enum InstanceMatch {
     One(usize),
     /// Several instances match, and none of them matches exactly.
     Several,
+}
+
+/// Wishes that select the instances that [`find`] may choose for `text`. `None` if these may be any
+/// instances, for `_Total` and Idle, which are made from all, and for the empty text.
+pub(super) fn wishes(object: TitleIndex, text: &str) -> Option<Vec<InstanceWish>> {
+    // A parent, and characters that a path and .NET write in other ways.
+    if text.is_empty() || text.contains(['/', '^', '(', ')', '[', ']']) {
+        return None;
+    }
+    let numbered =
+        text.rsplit_once('#').and_then(|(name, order)| Some((name, order.parse().ok()?)));
+    let (name, order) = numbered.unwrap_or((text, 0));
+    // With a number, `pid:4` is a name.
+    let order = OrderNumber::Nth(order);
+    let pattern = InstancePattern { parent: None, name: NamePattern::literal(name), order };
+    InstanceWish::of_pattern(object, &pattern)
 }
 
 /// Finds the instance that `text` means: as paths and [`InstanceLabel`] write it (`java#1`,
