@@ -14,11 +14,13 @@
 //! | `tracked.rs`, `copies.rs`, `ended.rs` | processes from one collection to the next; instances that are copied as bytes; the counts of ended processes and threads |
 //! | `read_thread.rs`, `read.rs` | threads and processes from `/proc` |
 //! | `bpf_reader.rs` | processes and threads through BPF |
+//! | `bpf_slot.rs` | the values of the BPF program's slots |
 //! | `cpu_clock.rs`, `one.rs` | one process without a data block |
 //! | `write.rs`, `write_bpf.rs`, `write_threads.rs` | the objects, written from either reader |
 //! | `by_number.rs` | Process V2 and Thread V2, copied from Process and Thread |
 
 mod bpf_reader;
+mod bpf_slot;
 mod by_number;
 mod columns;
 mod copies;
