@@ -292,8 +292,8 @@ fn unevaluated(page: &mut String, report: &Report) -> fmt::Result {
         return Ok(());
     }
     let count = report.unevaluated.len();
-    writeln!(page, "<details><summary>{count} thresholds were not evaluated</summary>")?;
-    head(page, &["Threshold", "Why"])?;
+    writeln!(page, "<details><summary>Not evaluated: {count}</summary>")?;
+    head(page, &["What", "Why"])?;
     for one in &report.unevaluated {
         writeln!(page, "<tr><td>{}</td><td>{}</td></tr>", Html(&one.title), Html(&one.reason))?;
     }
