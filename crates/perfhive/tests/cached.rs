@@ -3,7 +3,7 @@
 
 use perfhive::format::{CounterSpec, CounterType, TitleIndex};
 use perfhive::recording::ReplaySource;
-use perfhive::{Cached, LanguageId, OpenOptions, Source, Worker, open};
+use perfhive::{Cached, LanguageId, OpenOptions, Query, Source, Worker, open};
 use perfhive_testkit::script::{block, titles};
 use perfhive_testkit::{conformance, real};
 use std::time::Duration;
@@ -30,6 +30,22 @@ fn over_this_machine() {
         let costly = open("local:").unwrap();
         Box::new(Cached::builder(open("local:").unwrap()).costly_by(costly).build())
     });
+}
+
+/// An answer of the cache for threads has no processes, by which the path is found.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_query_of_one_process_s_threads_collects_once() {
+    let cache = Cached::new(open("local:").unwrap()).max_age(Duration::ZERO);
+    let mut query = Query::new(cache.clone()).unwrap();
+    let own = std::process::id();
+    query.add(&format!(r"\Thread(pid:{own}/*)\ID Thread")).unwrap();
+    let before = cache.statistics().collections;
+    for _ in 0..3 {
+        query.collect().unwrap();
+        assert!(query.readings().iter().any(|reading| reading.process_id() == Some(own)));
+    }
+    assert_eq!(cache.statistics().collections, before + 3);
 }
 
 /// Costly objects through a source that may hang, on a thread of its own.

@@ -411,15 +411,33 @@ fn counters_get_fresh_data_or_share_kept_data() {
 
 #[test]
 fn an_instance_that_is_younger_than_kept_data_is_found() {
-    let (source, shown) = live(&[("a", 1, 1, 0, 5)]);
-    let shared = source.clone().max_age(Duration::from_secs(3600));
-    let mut keep = PerformanceCounter::new_in(&shared, "Process", "Working Set", "a").unwrap();
-    keep.next_value().unwrap();
-    shown.show(sample(1, &[("a", 1, 1, 0, 5), ("b", 2, 1, 0, 6)]));
-    let mut young = PerformanceCounter::new_in(&shared, "Process", "Working Set", "b").unwrap();
-    assert_eq!(young.next_value().unwrap(), 6.0);
-    shown.show(sample(2, &[("a", 1, 1, 0, 5), ("c", 3, 1, 0, 7)]));
-    assert!(Category::instance_exists_in(&shared, "c", "Process").unwrap());
+    let old = [("a", 1, 1, 0, 5), ("b", 2, 1, 0, 6)];
+    let new = [old[0], old[1], ("b", 3, 1, 0, 7), ("c", 4, 1, 0, 8), ("(d)", 5, 1, 0, 9)];
+    for (name, path, value) in [("b#1", "b#1", 7.0), ("c", "c", 8.0), ("(d)", "^(d^)", 9.0)] {
+        let (source, shown) = live(&old);
+        let kept = source.max_age(Duration::from_secs(3600));
+        let working_set = |name: &str| {
+            PerformanceCounter::new_in(&kept, "Process", "Working Set", name).unwrap().next_value()
+        };
+        let show = |second: usize, processes: &[P<'_>]| {
+            shown.show(sample(second, processes));
+            kept.source().forget();
+        };
+        working_set("a").unwrap();
+        shown.show(sample(1, &new));
+        assert_eq!(working_set(name).unwrap(), value);
+        show(2, &old);
+        working_set("a").unwrap();
+        shown.show(sample(3, &new));
+        assert!(Category::instance_exists_in(&kept, name, "Process").unwrap());
+        show(4, &old);
+        working_set("a").unwrap();
+        shown.show(sample(5, &new));
+        let mut query = Query::new(kept.source()).unwrap();
+        query.add(&format!(r"\Process({path})\Working Set")).unwrap();
+        query.collect().unwrap();
+        assert_eq!(query.readings()[0].value.as_ref().unwrap().as_f64(), value, "{path}");
+    }
 }
 
 #[test]

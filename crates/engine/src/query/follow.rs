@@ -8,6 +8,8 @@ use super::{AddedPath, Query, Target};
 use crate::ask::{Ask, ObjectQuery};
 use crate::error::{SourceError, SourceErrorKind};
 use crate::followed::{IndexChange, changing, is_renamed, sample_followed};
+use crate::frame::{Snapshot, SnapshotObject};
+use crate::identity::IdentityMap;
 use crate::path::CounterPath;
 use std::time::{Duration, Instant};
 
@@ -49,19 +51,36 @@ impl Query {
             ..Ask::new(ObjectQuery::Indexes(slot.wanted.clone()))
         };
         slot.lookup.source.collect(&request, &mut self.snapshot)?;
-        // An instance may be younger than kept data.
-        let is_kept = !self.snapshot.age().is_zero();
-        if slot.wishes.take_new() && is_kept && slot.wishes.missed(&self.snapshot, true) {
-            request.max_age = Some(Duration::ZERO);
-            slot.lookup.source.collect(&request, &mut self.snapshot)?;
-        }
         // The names of all instances are needed to say what a path could have meant.
-        if slot.wishes.missed(&self.snapshot, false) {
+        if slot.wishes.missed(&self.snapshot) {
             request.instances.clear();
             slot.lookup.source.collect(&request, &mut self.snapshot)?;
         }
         slot.taken += 1;
+        if std::mem::take(&mut slot.wishes.is_new) && !self.snapshot.age().is_zero() {
+            self.look_for_young(number, request);
+        }
         Ok(())
+    }
+
+    /// Collects again without kept data if a path to this source found no instance in the snapshot:
+    /// the instance may be younger. If that fails, the snapshot stays, with a fault.
+    fn look_for_young(&mut self, number: usize, mut request: Ask) {
+        let paths = self.items.iter().flat_map(|item| item.targets.iter().map(|t| (&item.path, t)));
+        let mut paths = paths.filter(|(_, target)| target.slot == number);
+        if !paths.any(|(path, target)| finds_nothing(path, self.snapshot.object(target.object))) {
+            return;
+        }
+        let Ok(slot) = self.sources.slot_mut(number) else { return };
+        request.max_age = Some(Duration::ZERO);
+        let mut fresh = Snapshot::new();
+        match slot.lookup.source.collect(&request, &mut fresh) {
+            Ok(()) => self.snapshot = fresh,
+            Err(error) => {
+                slot.wishes.is_new = true;
+                self.snapshot.push_source_failed(&request.objects, &error);
+            }
+        }
     }
 
     /// Resolves the paths again if the catalogue or titles of a source changed, and returns what
@@ -157,6 +176,17 @@ impl Query {
         self.objects.retain(|(slot, object), _| *slot != number || wanted.contains(object));
         Ok(change)
     }
+}
+
+/// Whether no instance of an object matches a path; `false` for a path without an instance, and
+/// without an object.
+fn finds_nothing(path: &CounterPath, object: Option<SnapshotObject<'_>>) -> bool {
+    let (Some(pattern), Some(object)) = (&path.instance, object) else { return false };
+    let (labels, identities) = (object.labels(), IdentityMap::of(object));
+    let identities = identities.identities();
+    let spelling = pattern.spelling(&labels, identities);
+    let mut instances = labels.iter().zip(identities);
+    !instances.any(|(label, identity)| pattern.matches(spelling, label, identity))
 }
 
 impl Target {

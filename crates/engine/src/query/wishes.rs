@@ -28,19 +28,15 @@ pub(super) struct Wishes {
     of_paths: Vec<(TitleIndex, Vec<InstanceWish>)>,
     /// Objects with a path that wants all instances.
     whole: Vec<TitleIndex>,
-    /// Whether there was no sample since a path was added.
-    is_new: bool,
+    /// Whether a path was added since the last sample in which the instances of all paths were
+    /// looked for.
+    pub(super) is_new: bool,
 }
 
 impl Wishes {
     pub(super) fn clear(&mut self) {
         self.of_paths.clear();
         self.whole.clear();
-    }
-
-    /// Whether a path was added since the last call.
-    pub(super) fn take_new(&mut self) -> bool {
-        std::mem::take(&mut self.is_new)
     }
 
     /// Adds the instances that a path wants of an object.
@@ -69,40 +65,40 @@ impl Wishes {
         asked
     }
 
-    /// Whether one of the paths found no instance in the answer. The answer's objects with all of
-    /// their instances count only if `in_whole` is true.
-    pub(super) fn missed(&self, answer: &Snapshot, in_whole: bool) -> bool {
+    /// Whether the answer has only some of the instances of an object, and one of the paths found
+    /// no instance in it.
+    pub(super) fn missed(&self, answer: &Snapshot) -> bool {
         self.of_paths.iter().any(|(object, wishes)| {
             let processes = match object.0 {
                 THREAD | IMAGE | FULL_IMAGE | ADDRESS_SPACE | THREAD_DETAILS => PROCESS,
                 THREAD_V2 => PROCESS_V2,
                 other => other,
             };
-            (in_whole || answer.is_partial(*object))
-                && !wishes.iter().any(|wish| is_there(answer, processes, wish))
+            answer.is_partial(*object)
+                && !wishes.iter().any(|wish| is_there(answer, *object, processes, wish))
         })
     }
 }
 
-/// Whether an answer has an instance that a wish means, in the object `processes`: Process or
-/// Process V2 for an object with instances that belong to processes, otherwise the wished object
-/// itself.
-fn is_there(answer: &Snapshot, processes: u32, wish: &InstanceWish) -> bool {
-    let Some(object) = answer.object(TitleIndex(processes)) else { return false };
-    let mut names = object.view().instances().map(|instance| instance.name().to_text());
+/// Whether an answer has an instance that a wish means. For an object with instances that belong to
+/// processes, `processes` is the title index of Process or Process V2, whose instances count if the
+/// answer has that object, as answers of a cache do not; otherwise `processes` is the object itself.
+fn is_there(answer: &Snapshot, object: TitleIndex, processes: u32, wish: &InstanceWish) -> bool {
+    let holder = answer.object(TitleIndex(processes));
+    let Some(object) = holder.or_else(|| answer.object(object)) else { return false };
+    let labels = object.labels();
+    let mut names = labels.iter().map(|label| label.parent.as_ref().unwrap_or(&label.name));
     match wish {
         InstanceWish::Process(number) if processes == PROCESS => {
-            let wanted = u64::from(*number);
             let identities = IdentityMap::of(object);
-            let is_it =
-                |one: &Identity| matches!(one, Identity::Process { id, .. } if *id == wanted);
-            identities.identities().iter().any(is_it)
+            let mut numbers = identities.identities().iter().map(Identity::process_id);
+            numbers.any(|one| one == Some(*number))
         }
         InstanceWish::Process(number) => {
             let end = format!(":{number}");
             names.any(|name| name.ends_with(&end))
         }
-        InstanceWish::Named(pattern) => names.any(|name| pattern.matches(&name)),
+        InstanceWish::Named(pattern) => names.any(|name| pattern.matches(name)),
     }
 }
 

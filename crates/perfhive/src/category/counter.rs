@@ -5,8 +5,8 @@ use super::instances::{InstanceMatch, find, may_mean, wishes};
 use super::sample::CounterSample;
 use crate::shared_source::SharedSource;
 use perfhive_engine::{
-    Ask, CatalogueCounter, CatalogueObject, Directory, Fault, Identity, NoValue, QueryError,
-    SampledCounter,
+    Ask, CatalogueCounter, CatalogueObject, Directory, Fault, Identity, InstanceWish, NoValue,
+    QueryError, SampledCounter,
 };
 use perfhive_format::{CookedValue, CounterType};
 use std::fmt;
@@ -41,7 +41,7 @@ pub struct PerformanceCounter {
     /// after [`reset`](Self::reset), and after a call without a sample, unless only the source
     /// failed.
     last: Option<SampledCounter>,
-    /// Whether no sample was taken since the counter was made.
+    /// Whether the instance was not looked for in fresh data since the counter was made.
     is_new: bool,
 }
 
@@ -317,36 +317,41 @@ impl PerformanceCounter {
         self.last = None;
     }
 
-    /// Takes a sample. Returns the counter of the instance in it.
+    /// Takes a sample. Returns the counter of the instance in it. Before the instance is said to be
+    /// missing, fresh data of all instances is searched; once only, if data may be kept.
     fn take(&mut self) -> Result<SampledCounter, NoValue> {
-        let found = self.find_in_sample();
-        let is_new = std::mem::take(&mut self.is_new);
-        if !(is_new && self.source.may_give_kept() && matches!(found, Err(NoValue::NoSuchInstance)))
-        {
+        // Kept data is for other readers too, and has all instances.
+        let may_be_kept = self.source.may_give_kept();
+        let object = self.tracked.object_index.last_index();
+        let wishes = wishes(object, &self.instance).filter(|_| !may_be_kept);
+        let is_narrow = wishes.is_some() && self.source.is_live();
+        let found = self.find_in_sample(wishes.unwrap_or_default());
+        if !matches!(found, Err(NoValue::NoSuchInstance)) {
+            self.is_new &= found.is_err();
             return found;
         }
-        // The instance may be younger than kept data.
+        if !is_narrow && !(may_be_kept && std::mem::take(&mut self.is_new)) {
+            return found;
+        }
         let limit = self.source.replace_max_age(Duration::ZERO);
-        let found = self.find_in_sample();
+        let found = self.find_in_sample(Vec::new());
         self.source.replace_max_age(limit);
         found
     }
 
-    /// Takes a sample, from kept data if it is young enough for the source.
-    fn find_in_sample(&mut self) -> Result<SampledCounter, NoValue> {
-        // Kept data is for other readers too, and has all instances.
-        let all = self.source.may_give_kept();
+    /// Takes a sample, in which the source may leave out instances that no wish selects.
+    fn find_in_sample(&mut self, wishes: Vec<InstanceWish>) -> Result<SampledCounter, NoValue> {
         let want = |tracked: &TrackedCategory, object| {
             let mut ask = Ask::objects(&[object]);
             if let Some(counter) = tracked.counter {
                 if counter.on_request {
                     ask = ask.with_counter(object, counter.name);
                 }
-                if let (false, Some(wishes)) = (all, wishes(object, &self.instance)) {
-                    ask.instances.extend(wishes.into_iter().map(|wish| (object, wish)));
+                if !wishes.is_empty() {
                     ask = ask.with_enough(object, counter.name);
                 }
             }
+            ask.instances.extend(wishes.iter().map(|wish| (object, wish.clone())));
             ask
         };
         let sampled = self.tracked.sample(&mut self.source, want);
