@@ -72,14 +72,14 @@ impl Output {
         Self { format, palette, terminal, escapes, file: None, scaled, localised }
     }
 
-    /// The output on standard error: a result beside that of another program.
+    /// The layout of a table on standard error: a result beside that of another program. The table is not cut off.
     #[cfg(target_os = "linux")]
-    pub(crate) fn to_error(global: &Global) -> Self {
+    pub(crate) fn layout_of_error(global: &Global) -> Layout {
         let terminal = io::stderr().is_terminal();
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let auto = terminal && understands_escapes() && !no_color;
         let colours = global.color == When::Always || global.color == When::Auto && auto;
-        Self { palette: Palette(colours), terminal, ..Self::new(global) }
+        Layout { palette: Palette(colours), titles: true, indent: 0, width: UNLIMITED }
     }
 
     /// The output to the given file, or to standard output for `None` and `-`. The ending of a file's name tells the

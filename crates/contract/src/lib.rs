@@ -5,6 +5,17 @@
 //! a library with these functions, for Windows (`.dll`) and for perfhive's own
 //! loader (`.so`). The same contract in C is `include/perfhive_provider.h`.
 //!
+//! | to | use |
+//! |---|---|
+//! | make a library of a provider | [`provider_library!`], [`Library`] |
+//! | give counters of other machines | [`foreign`]: connections that are made and kept inside Collect |
+//! | write warnings to the system's log | [`log`] |
+//! | write a library in C | [`c_header`] |
+//! | say what a library is and how it is called | [`ProviderDefinition`], [`Functions`] |
+//! | register and unregister libraries | [`Registrar`] |
+//! | read what is registered | [`Registrar::registrations`]: a [`Registration`] for each library |
+//! | call a library, or write a loader | [`abi`]: types and error codes |
+//!
 //! ```
 //! use perfhive_contract::Registration;
 //!

@@ -138,16 +138,14 @@ impl ProviderDefinition {
     #[must_use]
     pub fn declared_at(&self, first_counter: u32) -> Vec<RegisteredObject> {
         let index = |offset: u32| TitleIndex(first_counter.saturating_add(offset));
-        let counter = |one: &DeclaredCounter| RegisteredCounter {
-            name: index(one.offset),
-            counter_type: one.counter_type,
-            scale: one.scale,
-            advanced: one.advanced,
+        let counter = |one: &DeclaredCounter| {
+            RegisteredCounter::new(index(one.offset), one.counter_type)
+                .scale(one.scale)
+                .advanced(one.advanced)
         };
-        let object = |one: &DeclaredObject| RegisteredObject {
-            name: index(one.offset),
-            instances: one.instances,
-            counters: one.counters.iter().map(counter).collect(),
+        let object = |one: &DeclaredObject| {
+            let counters = one.counters.iter().map(counter).collect();
+            RegisteredObject::new(index(one.offset), one.instances, counters)
         };
         self.declared.iter().map(object).collect()
     }

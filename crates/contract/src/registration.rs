@@ -59,6 +59,7 @@ pub struct Registration {
 
 /// An object as it was declared when its provider was registered.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RegisteredObject {
     /// The title index of the object's name.
     pub name: TitleIndex,
@@ -66,6 +67,18 @@ pub struct RegisteredObject {
     pub instances: InstanceKind,
     /// The object's counters, including bases.
     pub counters: Vec<RegisteredCounter>,
+}
+
+impl RegisteredObject {
+    /// An object with its counters, including bases.
+    #[must_use]
+    pub const fn new(
+        name: TitleIndex,
+        instances: InstanceKind,
+        counters: Vec<RegisteredCounter>,
+    ) -> Self {
+        Self { name, instances, counters }
+    }
 }
 
 /// The kinds of counter sets (`instances` of a manifest).
@@ -112,7 +125,9 @@ impl fmt::Display for InstanceKind {
 }
 
 /// A counter as it was declared when its provider was registered.
+// The hive writes every field (`hive/declared.rs` of perfhive-libraries).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RegisteredCounter {
     /// The title index of the counter's name.
     pub name: TitleIndex,
@@ -122,6 +137,28 @@ pub struct RegisteredCounter {
     pub scale: i32,
     /// Whether the counter is for advanced users.
     pub advanced: bool,
+}
+
+impl RegisteredCounter {
+    /// An unscaled counter for every user.
+    #[must_use]
+    pub const fn new(name: TitleIndex, counter_type: CounterType) -> Self {
+        Self { name, counter_type, scale: 0, advanced: false }
+    }
+
+    /// The same counter with another scale.
+    #[must_use]
+    pub const fn scale(mut self, scale: i32) -> Self {
+        self.scale = scale;
+        self
+    }
+
+    /// The same counter, for advanced users or for every user.
+    #[must_use]
+    pub const fn advanced(mut self, advanced: bool) -> Self {
+        self.advanced = advanced;
+        self
+    }
 }
 
 impl Registration {

@@ -1,11 +1,16 @@
 //! Registered provider libraries.
 //!
-//! - [`definition`] reads what a provider says about itself: `.ini` files and manifests.
-//! - [`functions`] finds the functions that a library exports.
-//! - [`hive`] holds registrations on systems without a registry; `store` keeps it in files
-//!   and decides which files are trusted.
-//! - [`ExtensionRoster`] makes a provider of each registration, for a broker.
-//! - [`check`] tests one library against the contract.
+//! | to | use |
+//! |---|---|
+//! | read registered libraries as providers of a broker | [`ExtensionRoster`] with [`HostOptions`] |
+//! | give libraries a host process | [`HostCommand`]; the program that it starts calls [`host::main`] |
+//! | read what a provider says about itself | [`definition`]: `.ini` files and manifests |
+//! | find the functions that a library exports | [`functions`] |
+//! | register or unregister a library where there is no registry | `store::HiveFile`, a [`Registrar`](perfhive_contract::Registrar) on Linux |
+//! | decide which files are trusted, and follow their changes | `store::Trust`, `store::Watch` |
+//! | read or write the text of registrations | [`hive::Hive`] |
+//! | test one library against the contract | [`check`] |
+//! | end the quarantine of a library, or remove its account | [`enable`], [`forget`] |
 //!
 //! A library runs in a host process of its own ([`HostCommand`]): a crash, an endless
 //! loop, a leak or a write outside of its buffer costs its own objects and nothing else.

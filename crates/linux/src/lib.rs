@@ -9,6 +9,16 @@
 //! counter with its source, or with the reason why it is absent; the manual's
 //! `linux-counters.md` is that table.
 //!
+//! | to | use |
+//! |---|---|
+//! | read this machine | [`providers`] and [`LinuxClock`], in a [`Broker`](perfhive_engine::Broker) |
+//! | read a copy of `/proc`, or the host of a container | [`ProcRoot`] |
+//! | choose between BPF and `/proc` for processes | [`LinuxOptions`], [`ReaderChoice`], [`providers_with`] |
+//! | find out why processes cannot be read through BPF | [`bpf_refusal`] |
+//! | list objects and counters with their sources | [`object_table`], [`counter_table`] |
+//! | limit the files that stay open, or allow more | [`keep_open_at_most`], `raise_open_file_limit` |
+//! | read the clocks that measurements use | the module `clocks` |
+//!
 //! ```
 //! use perfhive_engine::{Broker, ObjectQuery, Ask, Snapshot, Source};
 //! use perfhive_linux::{LinuxClock, ProcRoot, machine_name, providers};

@@ -29,6 +29,7 @@
 //! |---|---|
 //! | read counters by their paths, as PDH does | [`Query`]; each of its [`Reading`]s has a value or [the reason](NoValue) why there is none |
 //! | find the processes that use most | [`Query::top`], [`Reading::process_id`], [`Reading::role`] |
+//! | label instances for people | [`Reading::instance`], [`InstanceLabel::plain`] |
 //! | read categories and counters as .NET does | [`Category`], [`PerformanceCounter`] |
 //! | measure a section of a program | [`measure`]: [`MeasurementContext::section`](measure::MeasurementContext::section) |
 //! | measure a program at its own events | the module `experiment` |

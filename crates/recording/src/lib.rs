@@ -23,22 +23,21 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! | file | what |
+//! | to | use |
 //! |---|---|
-//! | `replay.rs` | [`ReplaySource`]: blocks in memory, answered one sample after the other |
-//! | `files.rs` | bounded reading of data blocks and title lists |
-//! | `blg.rs` | perfmon's binary logs: reading, and [`BinaryLogWriter`] |
-//! | `text_log.rs` | perfmon's text logs: PDH-CSV and PDH-TSV |
-//! | `chain.rs` | several recordings, one after the other |
-//! | `excerpt.rs` | [`Excerpt`]: a part of a recording |
-//! | `machine.rs` | [`MachinePart`]: what a recording has of another machine |
-//! | `phr.rs` | perfhive's own recordings: [`RecordingWriter`] |
-//! | `records.rs` | records of experiments: their lines, and [`EventBlocks`] |
-//! | `names.rs` | title indexes that are made up, and those with two names |
-//! | `open.rs` | [`open`]: files or a capture folder become a [`ReplaySource`] |
-//! | `capture.rs` | [`Capture`]: writes a source's answers to a folder |
-//! | `manifest.rs` | `manifest.jsonl` of a capture, written and read |
-//! | `pseudonyms.rs` | hashed names, for captures that are given to others |
+//! | read recordings, logs, data blocks or a capture folder | [`open`], which gives a [`ReplaySource`] |
+//! | replay data blocks that are in memory | [`ReplaySource::new`], [`ReplaySource::of_samples`] |
+//! | read a part of a recording | [`Excerpt`] from one [`TimeBound`] to another |
+//! | read another machine's counters in a recording | [`MachinePart`] |
+//! | record samples | [`RecordingWriter`]; [`Rotation`] for a new file at a limit |
+//! | write a log for perfmon | [`BinaryLogWriter`], [`TextLogWriter`] |
+//! | print the lines of a text log | [`TextLines`] |
+//! | know the columns of a text log | [`text_log_columns`] |
+//! | keep a source's answers as they came, with titles and a manifest | [`Capture`]; names can be hashed ([`CaptureOptions`]) |
+//! | read the records of an experiment, or make blocks of them | [`RecordLines`], [`EventBlocks`] |
+//! | keep the records of an experiment as a recording | [`EventRecording`] |
+//! | read one data block or title list | [`read_block`], [`read_titles`] |
+//! | know whether an index comes from the recording's machine | [`is_made_up`] |
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 

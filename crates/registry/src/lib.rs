@@ -20,16 +20,17 @@
 //! }
 //! ```
 //!
-//! | file | what |
+//! | to | use |
 //! |---|---|
-//! | `codes.rs`, `service.rs` | error codes that decide; registered providers |
-//! | `registry.rs`, `connect.rs` | the trait; a connection to another machine |
-//! | `read.rs`, `explain.rs`, `titles.rs` | reading a value; errors in words; title lists |
-//! | `parts.rs`, `hangs.rs`, `watched.rs` | reading provider by provider; providers that hang |
-//! | `source.rs` | [`RegistrySource`] |
-//! | `fallback.rs` | a second source for what a registry lacks |
-//! | `beside.rs` | published objects beside a registry's own |
-//! | `condition.rs` | the state machine of a registry: what of it answers, and when it is asked again |
+//! | read a machine through its registry | [`RegistrySource::over`] |
+//! | go on where a provider hangs | [`RegistrySource::with_timeouts`], [`Timeouts`] |
+//! | reach a registry in another way | [`PerfRegistry`]; error codes that decide are in [`codes`] |
+//! | keep a connection to another machine | [`Remote`] over a [`Dialer`] |
+//! | read one value into a growing buffer | [`read`], with [`Size`] and [`ReadError`] |
+//! | list the languages of a machine, and read their names | [`languages`], [`raw`] |
+//! | know what a registered provider may give | [`Service`] |
+//! | add a second source for objects that the registry lacks | [`Fallback`] |
+//! | add published objects | [`Beside`] |
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 

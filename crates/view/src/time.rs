@@ -2,18 +2,12 @@
 
 use perfhive_format::CalendarTime;
 
-/// A sample's time as RFC 3339 in UTC; `None` if a field is out of its range, as in a block without
-/// a date. Whether the month has the day is not tested.
+/// A sample's time as RFC 3339 in UTC; `None` if it is no time, as in a block without a date, and
+/// behind the year 9999, which RFC 3339 cannot write.
 #[must_use]
 pub fn rfc3339(time: CalendarTime) -> Option<String> {
-    let valid = (1..=9999).contains(&time.year)
-        && (1..=12).contains(&time.month)
-        && (1..=31).contains(&time.day)
-        && time.hour < 24
-        && time.minute < 60
-        && time.second < 61
-        && time.milliseconds < 1000;
-    valid.then(|| time.to_string())
+    let is_time = time.year <= 9999 && time.to_file_time().is_some();
+    is_time.then(|| time.to_string())
 }
 
 #[cfg(test)]
@@ -25,5 +19,14 @@ mod tests {
         assert_eq!(rfc3339(CalendarTime::default()), None);
         let time = perfhive_format::FileTime(128_315_940_386_596_596).to_system_time();
         assert_eq!(rfc3339(time).as_deref(), Some("2007-08-14T19:40:38.659Z"));
+    }
+
+    #[test]
+    fn days_that_the_month_lacks_and_years_of_five_digits_are_none() {
+        let date = |year, month, day| CalendarTime { year, month, day, ..CalendarTime::default() };
+        assert_eq!(rfc3339(date(2026, 2, 31)), None);
+        assert_eq!(rfc3339(date(2026, 2, 29)), None);
+        assert_eq!(rfc3339(date(2028, 2, 29)).as_deref(), Some("2028-02-29T00:00:00.000Z"));
+        assert_eq!(rfc3339(date(10_000, 1, 1)), None);
     }
 }

@@ -4,6 +4,19 @@
 //! [`Source`](perfhive_engine::Source) like any other. On other systems the crate has only the
 //! portable part: the provider over the native functions' answers, which are hostile input and are
 //! fuzzed there.
+//!
+//! | to | use |
+//! |---|---|
+//! | read this machine | `local_source` (the example `read_counters`) |
+//! | read another machine through its Remote Registry | `remote_source` |
+//! | go on where a provider hangs | `local_with_timeouts`, `remote_with_timeouts`: [`Timeouts`] |
+//! | read the kernel's numbers without the registry | [`native::NativeProvider`] over `native::Ntdll`, with `native::NativeClock` |
+//! | read them where the registry lacks an object | [`Fallback`] |
+//! | add objects that programs publish | [`Beside`] |
+//! | register or unregister a library | `WindowsRegistrar`; `enable` for a provider that was disabled |
+//! | write a provider library | `allotted_indexes`, `registered_linkage`, `report_event`, `pin_library`, `at_lower_priority` |
+//! | read the clocks that measurements use | the module `clocks` |
+//! | print text that the reader of a pipe can decode | `code_page_of_pipe`, `encoded` |
 #![deny(unsafe_op_in_unsafe_fn)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 

@@ -1,8 +1,9 @@
 //! Counter paths that are pasted as text, and the message about the result for all of them.
 
 use super::layout::MOST_COUNTERS;
-use super::model::{Effect, Event, Mode, Model};
-use super::typing::{LINE_ENDS, MOST_TYPED};
+use super::model::{Effect, Event, Mode, Model, Prompt};
+use super::tree::Chooser;
+use super::typing::{LINE_ENDS, room};
 use perfhive_view::typed_path;
 use ratatui_crossterm::crossterm::event::{KeyCode, KeyEvent};
 use std::collections::HashSet;
@@ -46,9 +47,10 @@ impl Model {
     /// [`Mode::Normal`] each line is a path to add; in other modes the text is ignored.
     pub(super) fn paste(&mut self, text: &str, effects: &mut Vec<Effect>) {
         match &mut self.mode {
-            Mode::Prompt(_) | Mode::Choose(_) => {
+            Mode::Prompt(Prompt { text: typed, .. })
+            | Mode::Choose(Chooser { search: typed, .. }) => {
                 let line = text.split(LINE_ENDS).next().unwrap_or_default();
-                for c in line.chars().filter(|c| !c.is_control()).take(MOST_TYPED) {
+                for c in line.chars().filter(|c| !c.is_control()).take(room(typed)) {
                     self.key(KeyEvent::from(KeyCode::Char(c)), effects);
                 }
             }

@@ -475,6 +475,12 @@ fn counters_are_copied_pasted_and_saved_as_csv() {
     types(&mut model, ":");
     model.update(Event::Paste("zz\rcpu".into()));
     assert!(matches!(&model.mode, Mode::Prompt(prompt) if prompt.text == "zz"));
+    // One limit, in characters, holds for what is typed and what is pasted.
+    types(&mut model, &"ä".repeat(500));
+    model.update(Event::Paste("ä".repeat(2000)));
+    types(&mut model, "z");
+    let is_full = |text: &str| text.chars().count() == 1000 && text.ends_with('ä');
+    assert!(matches!(&model.mode, Mode::Prompt(prompt) if is_full(&prompt.text)));
     press(&mut model, KeyCode::Esc);
     let effects = command(&mut model, "csv out.csv");
     let [Effect::Write { text, existing: Existing::Refused, .. }] = effects.as_slice() else {

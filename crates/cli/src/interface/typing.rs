@@ -6,8 +6,8 @@ use super::tree::{Choice, Chooser};
 use perfhive::{CounterPath, InstancePattern};
 use ratatui_crossterm::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// The most bytes of a typed line.
-pub(super) const MOST_TYPED: usize = 1000;
+/// The most characters of a text that is typed or pasted into a line.
+const MOST_TYPED: usize = 1000;
 /// The characters that end a pasted line: terminals send a carriage return, as the key Enter does.
 pub(super) const LINE_ENDS: [char; 2] = ['\n', '\r'];
 
@@ -90,7 +90,7 @@ impl Model {
                     return;
                 }
             }
-            KeyCode::Char(c) if !is_modified(key) && prompt.text.len() < MOST_TYPED => {
+            KeyCode::Char(c) if !is_modified(key) && room(&prompt.text) > 0 => {
                 prompt.text.push(c);
             }
             _ => return,
@@ -176,7 +176,7 @@ impl Model {
                 }
             }
             KeyCode::Enter => self.choose(choice, effects),
-            KeyCode::Char(c) if !is_modified(key) && chooser.search.len() < MOST_TYPED => {
+            KeyCode::Char(c) if !is_modified(key) && room(&chooser.search) > 0 => {
                 chooser.search.push(c);
                 chooser.selected = 0;
             }
@@ -249,6 +249,11 @@ impl Chooser {
 fn of_source(path: CounterPath, object: &super::tree::TreeObject) -> CounterPath {
     let machine = object.source.as_ref().map(|(_, name)| perfhive::NamePattern::literal(name));
     CounterPath { machine, ..path }
+}
+
+/// The number of characters that can be added to a text.
+pub(super) fn room(text: &str) -> usize {
+    MOST_TYPED.saturating_sub(text.chars().count())
 }
 
 /// Whether a key is pressed with a modifier that makes it a command.

@@ -20,9 +20,8 @@ pub(super) fn write(one: &Registration, out: &mut String) {
     for object in &one.declared {
         let _ = writeln!(out, "{} = \"object\", \"{}\"", object.name, object.instances);
         for counter in &object.counters {
-            let RegisteredCounter { name, counter_type, scale, advanced } = counter;
-            let level = if *advanced { "advanced" } else { "standard" };
-            let kind = counter_type.0;
+            let level = if counter.advanced { "advanced" } else { "standard" };
+            let (name, kind, scale) = (counter.name, counter.counter_type.0, counter.scale);
             let _ = writeln!(out, "{name} = \"counter\", \"{kind}\", \"{scale}\", \"{level}\"");
         }
     }
@@ -43,21 +42,18 @@ pub(super) fn take(
                 .iter()
                 .find(|(name, _)| name == kind)
                 .ok_or_else(|| format!("{kind:?} is not a kind of instances"))?;
-            let instances = *instances;
-            declared.push(RegisteredObject { name, instances, counters: Vec::new() });
+            declared.push(RegisteredObject::new(name, *instances, Vec::new()));
         }
         ["counter", kind, scale, level] => {
             let number = |what: &str, text: &str| format!("{text:?} is not a {what}");
-            let counter = RegisteredCounter {
-                name,
-                counter_type: CounterType(kind.parse().map_err(|_| number("type", kind))?),
-                scale: scale.parse().map_err(|_| number("scale", scale))?,
-                advanced: match *level {
+            let kind = CounterType(kind.parse().map_err(|_| number("type", kind))?);
+            let counter = RegisteredCounter::new(name, kind)
+                .scale(scale.parse().map_err(|_| number("scale", scale))?)
+                .advanced(match *level {
                     "standard" => false,
                     "advanced" => true,
                     other => return Err(number("level of detail", other)),
-                },
-            };
+                });
             let object = declared.last_mut().ok_or("a counter stands before the first object")?;
             object.counters.push(counter);
         }

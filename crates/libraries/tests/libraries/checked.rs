@@ -149,21 +149,20 @@ fn differences_to_the_manifest_are_warnings() {
     let folder = Folder::new("manifest");
     let library = folder.compile("tests/libraries/zoo.c");
     let declared = |kind, scale, advanced| {
-        let counter = |name| RegisteredCounter {
-            name: TitleIndex(name),
-            counter_type: kind,
-            scale,
-            advanced,
-        };
-        let counters = vec![counter(OBJECT.0 + 2)];
-        RegisteredObject { name: OBJECT, instances: InstanceKind::Multiple, counters }
+        let counter = RegisteredCounter::new(TitleIndex(OBJECT.0 + 2), kind);
+        let counters = vec![counter.scale(scale).advanced(advanced)];
+        RegisteredObject::new(OBJECT, InstanceKind::Multiple, counters)
     };
     let good = declared(CounterType::PERF_COUNTER_RAWCOUNT, 0, false);
-    let single = RegisteredObject { instances: InstanceKind::Single, ..good.clone() };
-    let other = RegisteredObject { name: TitleIndex(OBJECT.0 + 10), ..good.clone() };
+    let mut single = good.clone();
+    single.instances = InstanceKind::Single;
+    let mut other = good.clone();
+    other.name = TitleIndex(OBJECT.0 + 10);
     let mut more = good.clone();
-    more.counters.push(RegisteredCounter { name: TitleIndex(OBJECT.0 + 4), ..more.counters[0] });
-    let none = RegisteredObject { counters: Vec::new(), ..good.clone() };
+    let kind = CounterType::PERF_COUNTER_RAWCOUNT;
+    more.counters.push(RegisteredCounter::new(TitleIndex(OBJECT.0 + 4), kind));
+    let mut none = good.clone();
+    none.counters.clear();
     for (objects, texts) in [
         (vec![good.clone()], vec![]),
         (vec![single], vec!["declared as single, and has instances"]),

@@ -20,8 +20,8 @@ pub(super) fn page(
     (elapsed, busy): (Duration, Duration),
     around: Option<&mut Around>,
 ) -> String {
-    let output = Output::to_error(global);
-    let palette = output.palette;
+    let layout = Output::layout_of_error(global);
+    let palette = layout.palette;
     let mut text = String::new();
     let mut head = format!("{} ran ", Escaped(program));
     push_float(&mut head, elapsed.as_secs_f64(), 3);
@@ -29,7 +29,7 @@ pub(super) fn page(
     palette.push(&mut text, Style::Heading, &head);
     text.push('\n');
     if !end.summary.events.is_empty() {
-        figures(&end.summary.events).render(&mut text, output.layout(true));
+        figures(&end.summary.events).render(&mut text, layout);
     }
     if let Some(around) = around {
         let rows = around.rows();
@@ -41,7 +41,7 @@ pub(super) fn page(
             })
         };
         if !rows.is_empty() {
-            around.table(&rows, about).render(&mut text, output.layout(true));
+            around.table(&rows, about).render(&mut text, layout);
         }
         if let Some(note) = around.note(&rows) {
             palette.push(&mut text, Style::Attention, &format!("! {note}"));
