@@ -330,7 +330,8 @@ impl PerformanceCounter {
             self.is_new &= found.is_err();
             return found;
         }
-        if !is_narrow && !(may_be_kept && std::mem::take(&mut self.is_new)) {
+        let may_be_young = may_be_kept && std::mem::take(&mut self.is_new);
+        if !(is_narrow || may_be_young) {
             return found;
         }
         let limit = self.source.replace_max_age(Duration::ZERO);
