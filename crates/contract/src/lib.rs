@@ -39,7 +39,7 @@ mod registration;
 
 pub use header::c_header;
 pub use library::{
-    AllottedIndexes, IndexLookup, Library, LinkageLookup, Lowered, PinLibrary, Report,
+    AllottedIndexes, IndexLookup, Library, LinkageLookup, Lowered, MessageSink, PinLibrary,
 };
 pub use registrar::{
     Change, DeclaredCounter, DeclaredObject, Functions, ProviderDefinition, RegisterError,

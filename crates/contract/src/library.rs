@@ -45,7 +45,7 @@ pub type PinLibrary = fn(inside: *const c_void);
 
 /// A function that takes a provider's name and a message for the administrator. The messages are
 /// already rate-limited.
-pub type Report = fn(provider: &str, message: &str);
+pub type MessageSink = fn(provider: &str, message: &str);
 
 /// A [`Provider`] behind Open, Collect and Close; [`provider_library!`](crate::provider_library)
 /// makes one for a library.
@@ -57,7 +57,7 @@ pub type Report = fn(provider: &str, message: &str);
 pub struct Library {
     make: fn() -> Box<dyn Provider>,
     lookup: IndexLookup,
-    report: Report,
+    report: MessageSink,
     linkage: LinkageLookup,
     lowered: Lowered,
     pin: PinLibrary,
@@ -116,7 +116,11 @@ impl Library {
     /// A library of the provider that `make` makes. `lookup` finds the allotted indexes, and
     /// `report` takes the messages, if no [`Host`] does so.
     #[must_use]
-    pub const fn new(make: fn() -> Box<dyn Provider>, lookup: IndexLookup, report: Report) -> Self {
+    pub const fn new(
+        make: fn() -> Box<dyn Provider>,
+        lookup: IndexLookup,
+        report: MessageSink,
+    ) -> Self {
         Self {
             make,
             lookup,

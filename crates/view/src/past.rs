@@ -71,6 +71,7 @@ pub struct Point {
 
 /// The statistics of a line in a window.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct LineSummary {
     /// The newest value.
     pub last: f64,

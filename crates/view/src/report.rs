@@ -64,6 +64,7 @@ pub struct Report {
 
 /// The figures of an object.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ObjectReport {
     /// The object's name in the shown language.
     pub name: String,
@@ -135,6 +136,7 @@ pub struct ThresholdFinding {
 
 /// An instance with values that crossed a threshold.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct CrossedBy {
     /// The instance's label; `None` for an object without instances.
     pub label: Option<String>,

@@ -28,6 +28,7 @@ pub struct TopProcesses {
 
 /// The readings of one process in one sample.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct BusyProcess<'q> {
     /// The reading of the process's processor time.
     pub time: &'q Reading,

@@ -133,13 +133,18 @@ fn namesakes(listed: &[(&String, String)]) -> Vec<String> {
     for (name, lines) in listed {
         for line in lines.lines() {
             let line = line.strip_prefix("#[non_exhaustive] ").unwrap_or(line);
-            let kinds = ["pub struct ", "pub enum ", "pub union ", "pub trait "];
+            let kinds = ["pub struct ", "pub enum ", "pub union ", "pub trait ", "pub type "];
             let Some(path) = kinds.iter().find_map(|kind| line.strip_prefix(kind)) else {
                 continue;
             };
             let is_path = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
             let path = path.split(|c| !is_path(c)).next().unwrap_or_default();
-            let own = path.trim_end_matches(':').rsplit("::").next().unwrap_or_default();
+            let mut names = path.trim_end_matches(':').rsplit("::");
+            let own = names.next().unwrap_or_default();
+            // A type within a type is named with it.
+            if names.next().is_some_and(|of| of.starts_with(char::is_uppercase)) {
+                continue;
+            }
             crates.entry(own).or_default().insert(name);
         }
     }

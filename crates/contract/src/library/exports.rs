@@ -31,7 +31,7 @@
 /// after the last Close. The crate is built with `crate-type = ["cdylib"]`. More entries may
 /// follow, in this order: `indexes: LOOKUP`, an [`IndexLookup`](crate::IndexLookup) for systems
 /// where no loader passes the indexes (on Windows it reads the registry), `report: REPORT`, a
-/// [`Report`](crate::Report) other than the system's log, `linkage: LOOKUP`, a
+/// [`MessageSink`](crate::MessageSink) other than the system's log, `linkage: LOOKUP`, a
 /// [`LinkageLookup`](crate::LinkageLookup), `lowered: LOWERED`, a [`Lowered`](crate::Lowered), and
 /// `pin: PIN`, a [`PinLibrary`](crate::PinLibrary).
 #[macro_export]

@@ -10,6 +10,7 @@ const MORE_THAN_CHANCE: f64 = 4.0;
 
 /// The differences between two reports.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Differences {
     /// The counters that both reports have: clear differences come first, and within each group the largest
     /// differences, measured as a part of the larger mean.
@@ -23,6 +24,7 @@ pub struct Differences {
 
 /// A counter that two reports have.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct CounterChange {
     /// The path in the shown language.
     pub path: String,
@@ -84,6 +86,7 @@ impl CounterChange {
 
 /// All processes of one name in two reports, on average over each recording.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ProcessChange {
     /// The name that the processes share.
     pub name: String,

@@ -164,6 +164,7 @@ impl Spread {
 
 /// The values of some successive samples, as one part of a curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct CurvePart {
     /// The number of the part, from 0; parts without a value have numbers, but are left out.
     pub number: u64,

@@ -55,6 +55,7 @@ struct Rule {
 
 /// A threshold, or a number of instances, that a report does not evaluate.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Unevaluated {
     /// The names of the analysis and of the threshold, `Analysis: Threshold`; or the number of
     /// instances and their object.

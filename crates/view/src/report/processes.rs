@@ -51,6 +51,7 @@ pub struct ProcessReport {
 
 /// How many processes of one name started and ended during a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StartsAndEnds {
     /// The name.
     pub name: String,
@@ -62,6 +63,7 @@ pub struct StartsAndEnds {
 
 /// A program that ended and was started again.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Restart {
     /// The name of the processes.
     pub name: String,
@@ -76,6 +78,7 @@ pub struct Restart {
 /// The totals of all processes of one name, on average over the whole recording. A total is `None`
 /// if no process of the name had a value.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct NameTotal {
     /// The name.
     pub name: String,

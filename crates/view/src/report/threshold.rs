@@ -182,6 +182,7 @@ impl Threshold {
 /// the first and the last one were, and the worst one. The values themselves are not kept. For a
 /// trend it describes the change per hour.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Crossing {
     /// How many values are beyond the limit. For a trend, 1.
     pub count: u64,
