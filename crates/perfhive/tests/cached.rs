@@ -3,7 +3,7 @@
 
 use perfhive::format::{CounterSpec, CounterType, TitleIndex};
 use perfhive::recording::ReplaySource;
-use perfhive::{Cached, LanguageId, OpenOptions, Query, Source, Worker, open};
+use perfhive::{Cached, LanguageId, OpenOptions, Source, Worker, open};
 use perfhive_testkit::script::{block, titles};
 use perfhive_testkit::{conformance, real};
 use std::time::Duration;
@@ -37,7 +37,7 @@ fn over_this_machine() {
 #[test]
 fn a_query_of_one_process_s_threads_collects_once() {
     let cache = Cached::new(open("local:").unwrap()).max_age(Duration::ZERO);
-    let mut query = Query::new(cache.clone()).unwrap();
+    let mut query = perfhive::Query::new(cache.clone()).unwrap();
     let own = std::process::id();
     query.add(&format!(r"\Thread(pid:{own}/*)\ID Thread")).unwrap();
     let before = cache.statistics().collections;
