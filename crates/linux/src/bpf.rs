@@ -7,7 +7,7 @@
 //! object. At loading, the numbers of maps and of the kernel's functions are put into the program
 //! (`bpf/program.rs`); the kernel itself finds the positions of the members of its structures.
 //! `BPF_PROG_RUN` walks the kernel's list of tasks and writes one slot of numbers for each process
-//! into arrays that this process has mapped. The program converts nothing; `process/bpf_reader.rs`
+//! into arrays that this process has mapped. The program converts nothing; `process/bpf_slot.rs`
 //! makes samples of the slots. In a build without the program, `bpf/no_program.rs` stands in for
 //! it.
 //!

@@ -300,9 +300,12 @@ impl Category {
             return Ok(Vec::new());
         }
         // A copy of this reader takes the sample, so that this reader can still have the same one.
-        let mut reader = self.clone();
+        self.clone().next_labels()
+    }
+
+    fn next_labels(&mut self) -> Result<Vec<InstanceLabel>, QueryError> {
         let (sample, _) =
-            reader.tracked.sample(&mut reader.source, |_, object| Ask::objects(&[object]))?;
+            self.tracked.sample(&mut self.source, |_, object| Ask::objects(&[object]))?;
         Ok(self.present(sample)?.labels().to_vec())
     }
 
@@ -316,14 +319,13 @@ impl Category {
         if !self.tracked.object.has_instances {
             return Ok(instance.is_empty());
         }
-        let found = find(&self.instances()?, instance) != InstanceMatch::Nothing;
-        if found || !self.source.may_give_kept() {
+        let mut reader = self.clone();
+        let found = find(&reader.next_labels()?, instance) != InstanceMatch::Nothing;
+        if found || !reader.source.lacks().young {
             return Ok(found);
         }
-        // The instance may be younger than kept data.
-        let mut fresh = self.clone();
-        fresh.source.replace_max_age(Duration::ZERO);
-        Ok(find(&fresh.instances()?, instance) != InstanceMatch::Nothing)
+        reader.source.replace_max_age(Duration::ZERO);
+        Ok(find(&reader.next_labels()?, instance) != InstanceMatch::Nothing)
     }
 
     /// Whether the category has a counter with this name in any language, or with this title index.

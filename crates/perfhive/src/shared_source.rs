@@ -54,6 +54,17 @@ pub struct SharedSource {
     language: Option<LanguageId>,
     /// The faults of the last sample.
     faults: Vec<Fault>,
+    /// What the last sample may lack.
+    last: Lacks,
+}
+
+/// Why a sample may lack an instance that is there.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Lacks {
+    /// The sample came from kept data, and the instance may be younger.
+    pub(crate) young: bool,
+    /// The source left instances out that were not asked for.
+    pub(crate) others: bool,
 }
 
 /// The shared source of this machine; `None` before it is opened.
@@ -70,7 +81,13 @@ impl SharedSource {
     #[must_use]
     pub fn new(source: impl Source + 'static) -> Self {
         let inner = Cached::new(Box::new(source) as Box<dyn Source>);
-        Self { inner, max_age: Duration::ZERO, language: None, faults: Vec::new() }
+        Self {
+            inner,
+            max_age: Duration::ZERO,
+            language: None,
+            faults: Vec::new(),
+            last: Lacks::default(),
+        }
     }
 
     /// The shared source of this machine, which is opened once in a process.
@@ -117,7 +134,13 @@ impl SharedSource {
         let options = OpenOptions::new();
         let source = options.open(&address.to_string())?;
         let inner = crate::later::shared(address, &options, source);
-        Ok(Self { inner, max_age: Duration::ZERO, language: None, faults: Vec::new() })
+        Ok(Self {
+            inner,
+            max_age: Duration::ZERO,
+            language: None,
+            faults: Vec::new(),
+            last: Lacks::default(),
+        })
     }
 
     /// The source of the machine with this name, in the form of .NET's `machineName`. `.`,
@@ -175,6 +198,11 @@ impl SharedSource {
     /// Whether samples may come from kept data.
     pub(crate) fn may_give_kept(&self) -> bool {
         self.is_live() && !self.max_age.is_zero()
+    }
+
+    /// Why the last sample may lack an instance that is there.
+    pub(crate) fn lacks(&self) -> Lacks {
+        self.last
     }
 
     /// Sets the limit to the age of kept data; returns the former one.
@@ -362,6 +390,7 @@ impl SharedSource {
         self.faults.clear();
         self.inner.collect(&request, &mut snapshot)?;
         self.faults.extend_from_slice(snapshot.faults());
+        self.last = Lacks { young: !snapshot.age().is_zero(), others: snapshot.is_partial(object) };
         Ok(snapshot.object(object).map(ObjectSample::of).ok_or_else(|| {
             let mut faults = snapshot.faults().iter();
             let fault = faults.find(|fault| fault.object == Some(object));

@@ -390,6 +390,11 @@ fn counters_get_fresh_data_or_share_kept_data() {
         assert_eq!(counter.next_value().unwrap(), 5.0);
     }
     assert_eq!(shown.taken(), before + 3);
+    let mut missing = PerformanceCounter::new_in(&source, "Process", "Working Set", "z").unwrap();
+    for number in 4..=6 {
+        assert!(matches!(missing.next_value(), Err(NoValue::NoSuchInstance)));
+        assert_eq!(shown.taken(), before + number);
+    }
     // A fresh request is answered from a new collection.
     shown.show(sample(1, &[("a", 1, 1, 0, 6)]));
     assert_eq!(fresh[0].next_value().unwrap(), 6.0);

@@ -3,7 +3,7 @@
 use perfhive_format::CalendarTime;
 
 /// A sample's time as RFC 3339 in UTC; `None` if it is no time, as in a block without a date, and
-/// behind the year 9999, which RFC 3339 cannot write.
+/// after the year 9999, which RFC 3339 cannot write.
 #[must_use]
 pub fn rfc3339(time: CalendarTime) -> Option<String> {
     let is_time = time.year <= 9999 && time.to_file_time().is_some();

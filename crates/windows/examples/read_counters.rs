@@ -12,7 +12,18 @@ fn main() {
 }
 
 #[cfg(windows)]
-fn main() -> Result<(), perfhive_engine::QueryError> {
+fn main() -> std::process::ExitCode {
+    match print() {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            std::process::ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(windows)]
+fn print() -> Result<(), perfhive_engine::QueryError> {
     let mut query = perfhive_engine::Query::new(perfhive_windows::local_source("local:"))?;
     let usual = [r"\Processor(_Total)\% Processor Time", r"\Memory\Available Bytes"];
     let mut paths: Vec<String> = std::env::args().skip(1).collect();

@@ -141,7 +141,7 @@ fn namesakes(listed: &[(&String, String)]) -> Vec<String> {
             let path = path.split(|c| !is_path(c)).next().unwrap_or_default();
             let mut names = path.trim_end_matches(':').rsplit("::");
             let own = names.next().unwrap_or_default();
-            // A type within a type is named with it.
+            // An associated type is named with the type or trait that it belongs to.
             if names.next().is_some_and(|of| of.starts_with(char::is_uppercase)) {
                 continue;
             }
@@ -223,8 +223,10 @@ mod tests {
         let listed = [
             (&a, "pub struct a::Clock\npub struct a::x::Clock<T>\npub fn a::now()\n".to_owned()),
             (&b, "#[non_exhaustive] pub enum b::Kind\npub trait b::Clock: Send\n".to_owned()),
+            (&a, "pub type a::Kind = u8\npub type a::Clock::Error = u8\n".to_owned()),
+            (&b, "pub type b::Clock::Error = u16\n".to_owned()),
         ];
-        assert_eq!(namesakes(&listed), ["Clock (a, b)"]);
+        assert_eq!(namesakes(&listed), ["Clock (a, b)", "Kind (a, b)"]);
         assert!(namesakes(&listed[..1]).is_empty());
     }
 

@@ -8,9 +8,11 @@ use super::{AddedPath, Query, Target};
 use crate::ask::{Ask, ObjectQuery};
 use crate::error::{SourceError, SourceErrorKind};
 use crate::followed::{IndexChange, changing, is_renamed, sample_followed};
-use crate::frame::{Snapshot, SnapshotObject};
+use crate::frame::Snapshot;
 use crate::identity::IdentityMap;
 use crate::path::CounterPath;
+use perfhive_format::TitleIndex;
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 impl Query {
@@ -33,8 +35,9 @@ impl Query {
         Ok(())
     }
 
-    /// Collects the wanted objects of one source into the snapshot: again without kept data if a new
-    /// path found no instance in it, and again with all instances if a path found none among some.
+    /// Collects the wanted objects of one source into the snapshot. If the source left instances out
+    /// and a path found none, all instances are collected. If a path that is new finds none in kept
+    /// data, fresh data is collected.
     fn collect_wanted(
         &mut self,
         number: usize,
@@ -63,23 +66,43 @@ impl Query {
         Ok(())
     }
 
-    /// Collects again without kept data if a path to this source found no instance in the snapshot:
-    /// the instance may be younger. If that fails, the snapshot stays, with a fault.
+    /// Collects again, without kept data and with all instances, if a path to this source found no
+    /// instance in the snapshot: the instance may be younger. If the new data lacks an object, the
+    /// snapshot stays.
     fn look_for_young(&mut self, number: usize, mut request: Ask) {
+        let mut instances = HashMap::new();
         let paths = self.items.iter().flat_map(|item| item.targets.iter().map(|t| (&item.path, t)));
         let mut paths = paths.filter(|(_, target)| target.slot == number);
-        if !paths.any(|(path, target)| finds_nothing(path, self.snapshot.object(target.object))) {
+        let is_missing = paths.any(|(path, target)| {
+            let (Some(pattern), Some(object)) =
+                (&path.instance, self.snapshot.object(target.object))
+            else {
+                return false;
+            };
+            let (labels, identities) = instances
+                .entry(target.object)
+                .or_insert_with(|| (object.labels(), IdentityMap::of(object)));
+            let identities = identities.identities();
+            let spelling = pattern.spelling(labels, identities);
+            let mut instances = labels.iter().zip(identities);
+            !instances.any(|(label, identity)| pattern.matches(spelling, label, identity))
+        });
+        let Ok(slot) = self.sources.slot_mut(number) else { return };
+        if !is_missing {
             return;
         }
-        let Ok(slot) = self.sources.slot_mut(number) else { return };
-        request.max_age = Some(Duration::ZERO);
+        (request.max_age, request.instances) = (Some(Duration::ZERO), Vec::new());
         let mut fresh = Snapshot::new();
-        match slot.lookup.source.collect(&request, &mut fresh) {
-            Ok(()) => self.snapshot = fresh,
-            Err(error) => {
-                slot.wishes.is_new = true;
-                self.snapshot.push_source_failed(&request.objects, &error);
-            }
+        let collected = slot.lookup.source.collect(&request, &mut fresh);
+        let is_in = |name: TitleIndex| fresh.object(name).is_some();
+        let has_all = self.snapshot.objects().all(|object| is_in(object.view().name_index()));
+        if collected.is_ok() && has_all {
+            self.snapshot = fresh;
+            return;
+        }
+        slot.wishes.is_new = true;
+        if let Err(error) = collected {
+            self.snapshot.push_source_failed(&request.objects, &error);
         }
     }
 
@@ -176,17 +199,6 @@ impl Query {
         self.objects.retain(|(slot, object), _| *slot != number || wanted.contains(object));
         Ok(change)
     }
-}
-
-/// Whether no instance of an object matches a path; `false` for a path without an instance, and
-/// without an object.
-fn finds_nothing(path: &CounterPath, object: Option<SnapshotObject<'_>>) -> bool {
-    let (Some(pattern), Some(object)) = (&path.instance, object) else { return false };
-    let (labels, identities) = (object.labels(), IdentityMap::of(object));
-    let identities = identities.identities();
-    let spelling = pattern.spelling(&labels, identities);
-    let mut instances = labels.iter().zip(identities);
-    !instances.any(|(label, identity)| pattern.matches(spelling, label, identity))
 }
 
 impl Target {

@@ -28,8 +28,8 @@ pub(super) struct Wishes {
     of_paths: Vec<(TitleIndex, Vec<InstanceWish>)>,
     /// Objects with a path that wants all instances.
     whole: Vec<TitleIndex>,
-    /// Whether a path was added since the last sample in which the instances of all paths were
-    /// looked for.
+    /// Whether a path was added, or resolved again, since the last sample in which the instances of
+    /// all paths were looked for.
     pub(super) is_new: bool,
 }
 
@@ -80,9 +80,9 @@ impl Wishes {
     }
 }
 
-/// Whether an answer has an instance that a wish means. For an object with instances that belong to
-/// processes, `processes` is the title index of Process or Process V2, whose instances count if the
-/// answer has that object, as answers of a cache do not; otherwise `processes` is the object itself.
+/// Whether an answer has an instance that a wish means. The instances of some objects belong to
+/// processes: `processes` is the title index of Process or Process V2 for these, and the object
+/// itself otherwise. Answers of a cache lack Process; then the parents of the instances are compared.
 fn is_there(answer: &Snapshot, object: TitleIndex, processes: u32, wish: &InstanceWish) -> bool {
     let holder = answer.object(TitleIndex(processes));
     let Some(object) = holder.or_else(|| answer.object(object)) else { return false };

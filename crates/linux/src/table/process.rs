@@ -7,7 +7,7 @@
 //! - The file of the value is parsed in `parse.rs`, and read in `process/read.rs`,
 //!   `process/read_thread.rs` or, for sums over threads, `process/thread_counts.rs`. A file that a
 //!   kernel may lack is in `process/kernel.rs`.
-//! - If BPF gives the value, too, change `process/bpf_reader.rs`, `bpf/kernel.h`,
+//! - If BPF gives the value, too, change `process/bpf_slot.rs`, `bpf/kernel.h`,
 //!   `bpf/processes.bpf.c` and `bpf/slots.rs`.
 //! - A counter on request is chosen in `process/columns.rs`.
 

@@ -41,7 +41,7 @@ pub struct PerformanceCounter {
     /// after [`reset`](Self::reset), and after a call without a sample, unless only the source
     /// failed.
     last: Option<SampledCounter>,
-    /// Whether the instance was not looked for in fresh data since the counter was made.
+    /// Whether no look for the instance has had an answer yet.
     is_new: bool,
 }
 
@@ -317,31 +317,30 @@ impl PerformanceCounter {
         self.last = None;
     }
 
-    /// Takes a sample. Returns the counter of the instance in it. Before the instance is said to be
-    /// missing, fresh data of all instances is searched; once only, if data may be kept.
+    /// Takes a sample. Returns the counter of the instance in it. An instance that the sample may
+    /// lack although it is there is looked for again, among all instances of fresh data. If it is
+    /// missing there, too, kept data is believed from then on.
     fn take(&mut self) -> Result<SampledCounter, NoValue> {
-        // Kept data is for other readers too, and has all instances.
-        let may_be_kept = self.source.may_give_kept();
         let object = self.tracked.object_index.last_index();
-        let wishes = wishes(object, &self.instance).filter(|_| !may_be_kept);
-        let is_narrow = wishes.is_some() && self.source.is_live();
-        let found = self.find_in_sample(wishes.unwrap_or_default());
-        if !matches!(found, Err(NoValue::NoSuchInstance)) {
-            self.is_new &= found.is_err();
-            return found;
+        // Kept data is for other readers too, and has all instances.
+        let wishes = match self.source.may_give_kept() {
+            true => Vec::new(),
+            false => wishes(object, &self.instance).unwrap_or_default(),
+        };
+        let mut found = self.find_in_sample(&wishes);
+        let lacks = self.source.lacks();
+        let is_missing = matches!(found, Err(NoValue::NoSuchInstance));
+        if is_missing && (lacks.others || lacks.young && self.is_new) {
+            let limit = self.source.replace_max_age(Duration::ZERO);
+            found = self.find_in_sample(&[]);
+            self.source.replace_max_age(limit);
         }
-        let may_be_young = may_be_kept && std::mem::take(&mut self.is_new);
-        if !(is_narrow || may_be_young) {
-            return found;
-        }
-        let limit = self.source.replace_max_age(Duration::ZERO);
-        let found = self.find_in_sample(Vec::new());
-        self.source.replace_max_age(limit);
+        self.is_new &= !matches!(found, Ok(_) | Err(NoValue::NoSuchInstance));
         found
     }
 
     /// Takes a sample, in which the source may leave out instances that no wish selects.
-    fn find_in_sample(&mut self, wishes: Vec<InstanceWish>) -> Result<SampledCounter, NoValue> {
+    fn find_in_sample(&mut self, wishes: &[InstanceWish]) -> Result<SampledCounter, NoValue> {
         let want = |tracked: &TrackedCategory, object| {
             let mut ask = Ask::objects(&[object]);
             if let Some(counter) = tracked.counter {

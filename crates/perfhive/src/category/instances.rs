@@ -21,8 +21,11 @@ pub(super) fn wishes(object: TitleIndex, text: &str) -> Option<Vec<InstanceWish>
     if text.is_empty() || text.contains(['/', '^', '(', ')', '[', ']']) {
         return None;
     }
-    let numbered =
-        text.rsplit_once('#').and_then(|(name, order)| Some((name, order.parse().ok()?)));
+    let numbered = text.rsplit_once('#').and_then(|(name, digits)| {
+        let order: u32 = digits.parse().ok()?;
+        // `01` and `+1` are part of a name.
+        (order.to_string() == digits).then_some((name, order))
+    });
     let (name, order) = numbered.unwrap_or((text, 0));
     // With a number, `pid:4` is a name.
     let order = OrderNumber::Nth(order);

@@ -7,7 +7,6 @@ const GAP: i64 = 3;
 
 /// The times of a recording's samples, in their order.
 #[derive(Clone, Debug, Default)]
-#[non_exhaustive]
 pub struct Timeline {
     times: Vec<FileTime>,
 }

@@ -205,10 +205,11 @@ mod tests {
         let library = folder.join("shop.dll");
         std::fs::write(&library, "x").unwrap();
         // `start` waits for programs of Windows only, so the shell says when it is done.
-        let done = folder.join("done");
         let set_modes = |of_folder: &str, of_file: &str| {
+            let mark = format!("done-{of_folder}-{of_file}");
+            let done = folder.join(&mark);
             let script = format!(
-                "cd /tmp/{name} && chmod {of_folder} . && chmod {of_file} shop.dll && mkdir done"
+                "cd /tmp/{name} && chmod {of_folder} . && chmod {of_file} shop.dll && mkdir {mark}"
             );
             let deadline = Instant::now() + Duration::from_secs(60);
             while !done.is_dir() {
@@ -220,7 +221,6 @@ mod tests {
                     std::thread::sleep(Duration::from_millis(10));
                 }
             }
-            std::fs::remove_dir(&done).unwrap();
         };
         let mut tested = Vec::new();
         for (of_folder, of_file) in [("755", "644"), ("755", "666"), ("777", "644")] {
