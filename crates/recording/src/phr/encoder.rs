@@ -260,17 +260,17 @@ impl Encoder {
 
     fn put_differences(&mut self, out: &mut Vec<u8>) {
         let Self { sample, before, changed, columns, .. } = self;
-        changed.sort_by_key(|changed| changed.words);
+        // Sorted in place, since memory that is allocated for each sample is slow at first use.
+        changed.sort_unstable_by_key(|changed| (changed.words, changed.place));
         let pair = |changed: &Changed| {
             let source = if changed.is_alike { &*sample } else { &*before };
             let predicted = source.bytes_of(source.segment(changed.prediction)?);
             Some((predicted, sample.bytes_of(sample.segment(changed.number)?)))
         };
-        let mut pairs: Vec<Pair<'_>> = Vec::with_capacity(changed.len());
-        pairs.extend(changed.iter().filter_map(pair));
         let mut zeros = 0;
-        for group in pairs.chunk_by(|(_, a), (_, b)| a.len().div_ceil(4) == b.len().div_ceil(4)) {
-            columns.put(group, &mut zeros, out);
+        for group in changed.chunk_by(|a, b| a.words == b.words) {
+            let words = group.first().map_or(0, |first| first.words as usize);
+            columns.put(words, group.iter().filter_map(pair), &mut zeros, out);
         }
         put_zeros(&mut zeros, out);
     }
@@ -292,12 +292,20 @@ struct Columns {
 }
 
 impl Columns {
-    fn put(&mut self, group: &[Pair<'_>], zeros: &mut u64, out: &mut Vec<u8>) {
+    /// Appends the differences of `pairs`, segments of `words` words each.
+    fn put<'a>(
+        &mut self,
+        words: usize,
+        pairs: impl Iterator<Item = Pair<'a>> + Clone,
+        zeros: &mut u64,
+        out: &mut Vec<u8>,
+    ) {
         let Self { bits, numbers, differences } = self;
-        let words = group.first().map_or(0, |(_, bytes)| bytes.len().div_ceil(4));
         bits.clear();
         bits.resize(words.div_ceil(64), 0);
-        for (predicted, bytes) in group {
+        let mut rows = 0;
+        for (predicted, bytes) in pairs.clone() {
+            rows += 1;
             let parts = predicted.chunks(4 * 64).zip(bytes.chunks(4 * 64));
             let parts = bits.iter_mut().zip(parts).filter(|(_, (predicted, now))| predicted != now);
             parts.for_each(|(bits, (predicted, bytes))| *bits |= differing(predicted, bytes));
@@ -312,16 +320,16 @@ impl Columns {
         }
         // Segment by segment, since these lie far from each other.
         differences.clear();
-        differences.resize(numbers.len() * group.len(), 0);
-        for (row, (predicted, bytes)) in group.iter().enumerate() {
-            let places = differences.iter_mut().skip(row).step_by(group.len());
+        differences.resize(numbers.len() * rows, 0);
+        for (row, (predicted, bytes)) in pairs.enumerate() {
+            let places = differences.iter_mut().skip(row).step_by(rows);
             for (column, place) in numbers.iter().zip(places) {
                 *place = fold(word(bytes, *column).wrapping_sub(word(predicted, *column)));
             }
         }
         let mut next = 0;
-        for (column, differences) in numbers.iter().zip(differences.chunks(group.len())) {
-            *zeros += ((column - next) * group.len()) as u64;
+        for (column, differences) in numbers.iter().zip(differences.chunks(rows.max(1))) {
+            *zeros += ((column - next) * rows) as u64;
             next = column + 1;
             for difference in differences {
                 if *difference == 0 {
@@ -332,7 +340,7 @@ impl Columns {
                 put(out, u64::from(*difference));
             }
         }
-        *zeros += ((words - next) * group.len()) as u64;
+        *zeros += ((words - next) * rows) as u64;
     }
 }
 

@@ -102,13 +102,17 @@ fn mix(of: u32, more: u32) -> u32 {
 #[derive(Default)]
 pub(super) struct Sample {
     pub(super) frames: Vec<Arc<Frame>>,
-    pub(super) segments: Vec<Segment>,
+    /// Shared with the sample before where both are cut alike.
+    pub(super) segments: Arc<Vec<Segment>>,
 }
 
 impl Sample {
     pub(super) fn clear(&mut self) {
         self.frames.clear();
-        self.segments.clear();
+        match Arc::get_mut(&mut self.segments) {
+            Some(segments) => segments.clear(),
+            None => self.segments = Arc::default(),
+        }
     }
 
     /// Replaces the frames of the sample and cuts them into segments. A frame that would make too
@@ -116,14 +120,15 @@ impl Sample {
     pub(super) fn set(&mut self, frames: &[Arc<Frame>]) {
         self.clear();
         self.frames.extend_from_slice(frames);
+        let segments = Arc::make_mut(&mut self.segments);
         let mut start = 0;
         for (number, frame) in (0..).zip(frames) {
-            let before = self.segments.len();
-            cut(frame, number, start, &mut self.segments);
+            let before = segments.len();
+            cut(frame, number, start, segments);
             let length = frame.as_bytes().len() as u32;
-            if self.segments.len() > MOST_SEGMENTS / 2 {
-                self.segments.truncate(before);
-                self.segments.push(Segment { start, length, class: 0, id: 0 });
+            if segments.len() > MOST_SEGMENTS / 2 {
+                segments.truncate(before);
+                segments.push(Segment { start, length, class: 0, id: 0 });
             }
             start += length;
         }
@@ -131,9 +136,9 @@ impl Sample {
 
     /// Replaces the frames of the sample by those of a sample that is cut as `other` is.
     pub(super) fn set_alike(&mut self, frames: &[Arc<Frame>], other: &Self) {
-        self.clear();
+        self.frames.clear();
         self.frames.extend_from_slice(frames);
-        self.segments.clone_from(&other.segments);
+        self.segments = Arc::clone(&other.segments);
     }
 
     pub(super) fn segment(&self, number: usize) -> Option<&Segment> {
