@@ -28,6 +28,8 @@ pub(crate) struct SystemTool {
 
 /// strace, for the tests that count the program's system calls.
 pub(crate) const STRACE: SystemTool = SystemTool { program: "strace", package: "strace" };
+/// valgrind, for the test that the program runs in it.
+pub(crate) const VALGRIND: SystemTool = SystemTool { program: "valgrind", package: "valgrind" };
 /// The compilers for C and C++ with C's headers, for the providers of the tests and for the check
 /// of the C header.
 pub(crate) const CC: &[SystemTool] = &[

@@ -114,7 +114,7 @@ fn docs() -> Result {
 /// go on reading `/proc`; other programs read the Parquet files and the traces. Without these features the crates are
 /// built by the stages `release` and `package`, and tested on Windows by `wine`.
 fn test() -> Result {
-    tools::system(&[tools::STRACE, tools::PS, tools::ZSTANDARD])?;
+    tools::system(&[tools::STRACE, tools::PS, tools::VALGRIND, tools::ZSTANDARD])?;
     tools::system(tools::BPF)?;
     tools::system(tools::VALUES)?;
     tools::system(tools::TERMINALS)?;

@@ -26,6 +26,17 @@ fn ps_lists_this_process() {
     );
 }
 
+/// A program that measures itself is run in valgrind like any other.
+#[test]
+fn valgrind_finds_no_error_in_ps() {
+    let mut command = std::process::Command::new("valgrind");
+    command.args(["--quiet", "--error-exitcode=9", env!("CARGO_BIN_EXE_perfhive"), "ps"]);
+    let output = command.args(["--top", "1", "--json"]).output().expect("valgrind");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {errors}", output.status);
+    assert_eq!(errors, "");
+}
+
 #[test]
 fn without_arguments_and_terminal_the_figures_are_printed_once_and_help_stays() {
     let text = perfhive([] as [&str; 0]).ok();
