@@ -282,10 +282,9 @@ type Pair<'a> = (&'a [u8], &'a [u8]);
 /// The differences of segments of one size, word by word.
 #[derive(Default)]
 struct Columns {
-    /// A bit for each word; it is set if at least one of the segments differs from its prediction
-    /// there.
-    bits: Vec<u64>,
-    /// The numbers of the words that have a bit in `bits`.
+    /// For each word, the bits in which at least one of the segments differs from its prediction.
+    bits: Vec<u32>,
+    /// The numbers of the words that have such bits.
     numbers: Vec<usize>,
     /// The differences in the first of these words, of all segments, then those in the second, and so on.
     differences: Vec<u32>,
@@ -302,22 +301,22 @@ impl Columns {
     ) {
         let Self { bits, numbers, differences } = self;
         bits.clear();
-        bits.resize(words.div_ceil(64), 0);
+        bits.resize(words, 0);
         let mut rows = 0;
         for (predicted, bytes) in pairs.clone() {
             rows += 1;
-            let parts = predicted.chunks(4 * 64).zip(bytes.chunks(4 * 64));
-            let parts = bits.iter_mut().zip(parts).filter(|(_, (predicted, now))| predicted != now);
-            parts.for_each(|(bits, (predicted, bytes))| *bits |= differing(predicted, bytes));
+            let whole = predicted.as_chunks().0.iter().zip(bytes.as_chunks().0);
+            for (bits, (predicted, bytes)) in bits.iter_mut().zip(whole) {
+                *bits |= u32::from_le_bytes(*predicted) ^ u32::from_le_bytes(*bytes);
+            }
+            // The last word may not be whole.
+            let last = words.saturating_sub(1);
+            bits.iter_mut()
+                .skip(last)
+                .for_each(|bits| *bits |= word(predicted, last) ^ word(bytes, last));
         }
         numbers.clear();
-        for (at, bits) in bits.iter().enumerate() {
-            let mut bits = *bits;
-            while bits != 0 {
-                numbers.push(at * 64 + bits.trailing_zeros() as usize);
-                bits &= bits - 1;
-            }
-        }
+        numbers.extend((0..words).zip(&*bits).filter(|(_, bits)| **bits != 0).map(|(at, _)| at));
         // Segment by segment, since these lie far from each other.
         differences.clear();
         differences.resize(numbers.len() * rows, 0);
@@ -342,22 +341,6 @@ impl Columns {
         }
         *zeros += ((words - next) * rows) as u64;
     }
-}
-
-/// The words in which parts of two segments differ, as bits; a part has at most 64 words.
-fn differing(predicted: &[u8], bytes: &[u8]) -> u64 {
-    let (pairs, of_pairs) = (bytes.as_chunks().0, predicted.as_chunks().0);
-    let mut bits = 0;
-    for (at, (bytes, predicted)) in pairs.iter().zip(of_pairs).enumerate() {
-        let difference = u64::from_le_bytes(*bytes) ^ u64::from_le_bytes(*predicted);
-        let differs = u64::from(difference as u32 != 0) | u64::from(difference >> 32 != 0) << 1;
-        bits |= differs << (2 * at);
-    }
-    // A word and a part of one may be left.
-    for at in 2 * pairs.len()..bytes.len().div_ceil(4) {
-        bits |= u64::from(word(predicted, at) != word(bytes, at)) << at;
-    }
-    bits
 }
 
 /// Lists in `changed` the segments of `before` that have other bytes in `frames`. Returns whether
