@@ -455,14 +455,18 @@ Examples:
   perfhive relog server.blg -f csv -o server.csv -t 10
   perfhive relog server.blg -c '\Process(*)\Working Set' -f csv -o ws.csv -y";
 
+/// Two forms, which clap cannot derive.
+pub(super) const CONVERT_USAGE: &str = "perfhive convert [OPTIONS] <IN>... <OUT>
+       perfhive convert [OPTIONS] <IN>... --output <OUT>";
+
 pub(super) const CONVERT: &str = r"Examples:
-  perfhive convert log.blg -o log.csv           every counter, as relog writes it
+  perfhive convert log.blg log.csv              every counter, as relog writes it
   perfhive convert log.blg -o log.csv -p '\Process(*)\Working Set'
-  perfhive convert day1.phr day2.phr -o both.phr
+  perfhive convert day1.phr day2.phr both.phr
   perfhive convert today.phr -o busy.csv --begin '2026-11-23 14:00' --end '2026-11-23 15:00'
   perfhive convert today.phr -o small.phr --every 60
-  perfhive convert today.phr -o today.blg       a binary log
-  perfhive convert log.blg -o log.parquet       a file for each object";
+  perfhive convert today.phr today.blg          a binary log
+  perfhive convert log.blg log.parquet          a file for each object";
 
 pub(super) const INFO: &str = r"Examples:
   perfhive info today.phr

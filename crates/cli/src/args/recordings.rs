@@ -93,14 +93,14 @@ pub(crate) struct Convert {
     /// Recordings of one machine, in any order
     ///
     /// What is read may be a recording, a binary or text log of perfmon, data blocks, or the folder
-    /// of a capture. The ending of what is written says how: .csv and .tsv are text logs and .blg is a
+    /// of a capture. The last file is the one to write, unless -o names it. Its ending says how: .csv and .tsv are text logs and .blg is a
     /// binary log as Windows writes them, .phr is a recording, .parquet a folder of Parquet files (if perfhive was built with them).
     #[arg(value_name = "IN", required = true)]
     pub(crate) inputs: Vec<PathBuf>,
 
-    /// The file to write
+    /// The file to write; a log that exists is replaced
     #[arg(long, short = 'o', value_name = "OUT")]
-    pub(crate) output: PathBuf,
+    pub(crate) output: Option<PathBuf>,
 
     /// A counter path to write in a log, and further ones each behind a -p; all counters by default
     #[arg(long = "path", short = 'p', value_name = "PATH", action = ArgAction::Append, value_parser = value::path)]

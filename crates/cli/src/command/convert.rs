@@ -70,27 +70,41 @@ impl Form {
 }
 
 pub(super) fn run(global: &Global, args: &Args) -> Outcome {
-    let form = Form::of(&args.output)?;
+    let (inputs, output) = files(args)?;
+    let form = Form::of(output)?;
     // A signal removes what is unfinished.
     let _signals = Signals::listen_with(Duration::ZERO);
     let mut global = global.clone();
-    let names: Vec<String> = args.inputs.iter().map(|file| file.display().to_string()).collect();
+    let names: Vec<String> = inputs.iter().map(|file| file.display().to_string()).collect();
     global.source = format!("file:{}", names.join(","));
-    refuse_input(&args.inputs, &args.output)?;
+    refuse_input(inputs, output)?;
     let (samples, bytes) = match form {
-        Form::Recording => to_recording(&global, args)?,
+        Form::Recording => to_recording(&global, &args.paths, output)?,
         #[cfg(feature = "parquet")]
         Form::Parquet => {
-            refuse_existing(&args.output)?;
-            parquet::write(&global, args)?
+            refuse_existing(output)?;
+            parquet::write(&global, &args.paths, output)?
         }
         Form::Log(form) => {
             let zone = TextZone::utc();
-            let (paths, output) = (args.paths.as_slice(), args.output.as_path());
+            let paths = args.paths.as_slice();
             to_log(&global, &Selected { paths, output, zone, appends: false }, form)?
         }
     };
-    tell(&global, args, samples, bytes)
+    tell(&global, output, samples, bytes)
+}
+
+/// The files that are read, and the one that is written: the last one, unless an option names it. That one must not
+/// exist, so that a forgotten option costs no log.
+fn files(args: &Args) -> Result<(&[PathBuf], &Path), Failure> {
+    match (&args.output, args.inputs.as_slice()) {
+        (Some(output), inputs) => Ok((inputs, output)),
+        (None, [inputs @ .., output]) if !inputs.is_empty() => {
+            refuse_existing(output)?;
+            Ok((inputs, output))
+        }
+        _ => Err(Failure::Usage("name the file to write behind those to read".to_string())),
+    }
 }
 
 /// A line that shows how far the work is: only on a terminal, and not with `--quiet`.
@@ -117,8 +131,8 @@ impl Drop for Progress {
     }
 }
 
-fn to_recording(global: &Global, args: &Args) -> Result<(u64, u64), Failure> {
-    if !args.paths.is_empty() {
+fn to_recording(global: &Global, paths: &[String], output: &Path) -> Result<(u64, u64), Failure> {
+    if !paths.is_empty() {
         let what = "a recording takes whole objects: leave --path out, or write a text log";
         return Err(Failure::Usage(what.to_string()));
     }
@@ -126,9 +140,9 @@ fn to_recording(global: &Global, args: &Args) -> Result<(u64, u64), Failure> {
     let catalogue = session.source.catalogue(&Ask::everything())?;
     let load = |language: &_| session.source.titles(*language, &Ask::nothing()).ok();
     let titles: Vec<_> = catalogue.languages.iter().filter_map(load).collect();
-    refuse_existing(&args.output)?;
+    refuse_existing(output)?;
     let options = RecordingOptions::new();
-    let unfinished = Unfinished::replace(&args.output)?;
+    let unfinished = Unfinished::replace(output)?;
     let named = |error| unfinished.named(error);
     let name = session.source.name();
     let mut writer = RecordingWriter::open(unfinished.path(), name, &options).map_err(named)?;
@@ -387,10 +401,10 @@ fn add_all(query: &mut Query, machine: Option<&str>) -> Result<(), QueryError> {
     Ok(())
 }
 
-fn tell(global: &Global, args: &Args, samples: u64, bytes: u64) -> Outcome {
+fn tell(global: &Global, file: &Path, samples: u64, bytes: u64) -> Outcome {
     let output = Output::new(global);
     let mut text = String::new();
-    push_written(&mut text, &output, &args.output, (samples, bytes));
+    push_written(&mut text, &output, file, (samples, bytes));
     output.write(&text)?;
     Ok(Exit::Done)
 }

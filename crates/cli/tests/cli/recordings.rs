@@ -304,7 +304,7 @@ fn a_log_is_converted_to_text_and_to_a_recording_with_the_same_values() {
     // Only some counters are converted.
     let few = path("few.csv");
     let counter = r"\Memory\Available Bytes";
-    perfhive(["convert", &phr, "-o", &few, "-p", counter, "--begin", "+1m", "--every", "2"]).ok();
+    perfhive(["convert", &phr, &few, "-p", counter, "--begin", "+1m", "--every", "2"]).ok();
     let text = std::fs::read_to_string(&few).unwrap();
     assert_eq!(text.lines().count(), 6, "{text}");
     let header = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\ZACH-PC\\Memory\\Available Bytes\"\r\n";
@@ -350,6 +350,12 @@ fn wrong_uses_are_refused_with_the_way_out() {
     let phr = folder.file("b.phr", "x");
     let error = perfhive(["convert", &phr, "-o", &phr]).fails(2);
     assert!(error.contains("is what is read"), "{error}");
+    let error = perfhive(["convert", &phr]).fails(2);
+    assert!(error.contains("name the file to write"), "{error}");
+    let kept = folder.file("c.csv", "x");
+    let error = perfhive(["convert", &phr, &kept]).fails(2);
+    assert!(error.contains("exists; name another file"), "{error}");
+    assert_eq!(std::fs::read_to_string(&kept).unwrap(), "x");
     if cfg!(any(target_os = "linux", windows)) {
         let error = perfhive(["get", "--begin", "+1m", r"\System\Processes"]).fails(2);
         assert!(error.contains("has no past"), "{error}");

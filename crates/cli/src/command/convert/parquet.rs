@@ -1,7 +1,7 @@
 //! Parquet: a file for each object, a row for each instance of a sample, a column for each counter.
 
 use super::{Progress, for_each_sample, warn_of_fewer};
-use crate::args::{Convert as Args, Global};
+use crate::args::Global;
 use crate::failure::{Failure, of_source};
 use crate::unfinished::Unfinished;
 use arrow_array::builder::{Float64Builder, StringDictionaryBuilder, UInt32Builder, UInt64Builder};
@@ -31,14 +31,17 @@ const WHOLE: [CounterType; 4] = [
 ];
 
 /// Writes a folder with a file for each object. Returns the numbers of samples and bytes.
-pub(super) fn write(global: &Global, args: &Args) -> Result<(u64, u64), Failure> {
-    let failed =
-        |error: std::io::Error| Failure::Source(format!("{}: {error}", args.output.display()));
+pub(super) fn write(
+    global: &Global,
+    paths: &[String],
+    output: &Path,
+) -> Result<(u64, u64), Failure> {
+    let failed = |error: std::io::Error| Failure::Source(format!("{}: {error}", output.display()));
     // The columns of a file are known once every sample was looked at.
     let mut objects = Objects::new();
     let progress = Progress::of(global);
     let mut samples = 0;
-    for_each_sample(global, &args.paths, true, |query, _| {
+    for_each_sample(global, paths, true, |query, _| {
         for reading in query.readings() {
             if reading.identity.is_none() {
                 continue;
@@ -54,9 +57,9 @@ pub(super) fn write(global: &Global, args: &Args) -> Result<(u64, u64), Failure>
     if objects.is_empty() {
         return Err(Failure::Missing(of_source(&global.source, "has no counters to write")));
     }
-    let unfinished = Unfinished::new(&args.output)?;
+    let unfinished = Unfinished::new(output)?;
     std::fs::create_dir(unfinished.path()).map_err(failed)?;
-    let filled = fill(global, &args.paths, unfinished.path(), objects, &progress)?;
+    let filled = fill(global, paths, unfinished.path(), objects, &progress)?;
     warn_of_fewer(global, filled.0, samples);
     unfinished.finish()?;
     Ok(filled)
