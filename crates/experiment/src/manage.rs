@@ -282,6 +282,12 @@ impl Served {
                 Ok(about)
             }
             Request::Start { source } => {
+                let bindings = self.handle.bindings();
+                let is_named = |one: &&BindingCounts| Some(&*one.source) == source.as_deref();
+                let mut named = bindings.iter().filter(is_named).peekable();
+                if named.peek().is_some() && named.all(|one| one.ended) {
+                    return Err(refused("the event source has ended; bind it again"));
+                }
                 changed(self.handle.set_running(source.as_deref(), true), source.as_deref())
             }
             Request::Stop { source } => {
@@ -335,7 +341,7 @@ fn described(one: &BindingCounts) -> Value {
         .iter()
         .map(|column| json!({"name": column.name.to_string(), "unit": &*column.unit}));
     json!({
-        "source": &*one.source, "running": one.running, "limit": one.limit, "events": one.events,
+        "source": &*one.source, "running": one.running, "ended": one.ended, "limit": one.limit, "events": one.events,
         "lost": one.lost, "missed": one.missed, "filtered": one.filtered, "skipped": one.skipped, "error": one.failure,
         "sensors": sensors.collect::<Vec<Value>>(),
     })

@@ -93,6 +93,8 @@ pub struct BindingCounts {
     /// Whether the binding records events: `false` if it is stopped, has reached its limit or has
     /// failed, or if its event source has ended.
     pub running: bool,
+    /// Whether the event source has ended or failed, so that the binding cannot be started again.
+    pub ended: bool,
     /// The number of events after which the binding records no more; `None` for no limit.
     pub limit: Option<u64>,
     /// The sensors that are read at each event.
@@ -614,6 +616,7 @@ impl Bound {
             running: !ended
                 && !self.stopped.load(Ordering::Relaxed)
                 && load(&self.events) < load(&self.limit),
+            ended,
             failure,
         }
     }

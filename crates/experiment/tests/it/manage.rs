@@ -93,8 +93,14 @@ fn experiment_is_listed_stopped_started_limited_and_bound() {
     more_than(&mut client, on + 105);
 
     client.ask(&json!({"do": "bind", "event": "burst"})).unwrap();
+    while !experiment.bindings()[1].ended {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let about = client.ask(&json!({"do": "list"})).unwrap();
+    assert_eq!(about["bindings"][1]["ended"], true);
     use ErrorKind::{InvalidInput, NotFound};
     for (request, kind, message) in [
+        (json!({"do": "start", "source": "burst"}), InvalidInput, "has ended"),
         (json!({"do": "bind", "event": "wink", "sensors": ["a"]}), NotFound, "no event wink"),
         (json!({"do": "bind"}), InvalidInput, "missing field `event`"),
         (

@@ -202,16 +202,18 @@ fn show(text: &mut String, output: &Output, process: u32, about: &Value) {
         ("SENSORS", Align::Left),
     ]);
     for one in each(&about["bindings"]) {
-        let state = match (&one["error"], one["running"].as_bool()) {
-            (Value::String(error), _) => error.clone(),
-            (_, Some(true)) => "running".to_string(),
-            _ => "stopped".to_string(),
+        let is = |what: &str| one[what].as_bool() == Some(true);
+        let state = match &one["error"] {
+            Value::String(error) => error,
+            _ if is("running") => "running",
+            _ if is("ended") => "ended",
+            _ => "stopped",
         };
         let limit = if one["limit"].is_null() { "-".to_string() } else { word(&one["limit"]) };
         let sensors: Vec<String> =
             each(&one["sensors"]).iter().map(|sensor| word(&sensor["name"])).collect();
         table.text(Style::Name, &word(&one["source"]));
-        table.text(Style::Plain, &state);
+        table.text(Style::Plain, state);
         table.text(Style::Plain, &word(&one["events"]));
         table.text(Style::Plain, &limit);
         table.text(Style::Plain, &word(&one["lost"]));
