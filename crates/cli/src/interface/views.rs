@@ -85,7 +85,8 @@ impl Model {
         paths
     }
 
-    /// Drops the lines of paths that no pane draws.
+    /// Drops the lines of paths that no chart draws, neither of the shown view nor of an earlier view
+    /// that is still sampled.
     pub(crate) fn drop_lines(&mut self) {
         let views = all(&self.view, &self.left);
         for one in &mut self.sources {

@@ -204,6 +204,15 @@ fn a_title_list_in_another_language_gives_names() {
     assert!(out.contains("9000  9000"), "{out}");
 }
 
+/// The names of all commands, from the help of the program.
+fn commands(help: &str) -> Vec<&str> {
+    let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let lines = lines.take_while(|line| !line.is_empty());
+    let names: Vec<&str> = lines.filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(names.len() >= 10, "{names:?}");
+    names
+}
+
 #[test]
 fn help_completions_and_manual() {
     let help = perfhive(["--help"]).ok();
@@ -211,10 +220,7 @@ fn help_completions_and_manual() {
     let short = perfhive(["-h"]).ok();
     // The short help has a line for each command, and not much else.
     assert!(short.lines().count() < 68, "{}", short.lines().count());
-    for command in "list explain get watch enum workset ps sensors measure experiment capture record convert info dump register \
-                    unregister providers check completions man"
-        .split_whitespace()
-    {
+    for command in commands(&help).into_iter().filter(|command| *command != "help") {
         let help = perfhive([command, "-h"]).ok();
         assert!(help.contains("Examples:\n  perfhive"), "{help}");
         let page = perfhive(["man", command]).ok();
@@ -246,11 +252,7 @@ fn the_manual_is_complete() {
     let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/manual/cli.md");
     let page = std::fs::read_to_string(page).expect("docs/manual/cli.md");
     let help = perfhive(["--help"]).ok();
-    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let commands = commands.take_while(|line| !line.is_empty());
-    let commands: Vec<&str> = commands.filter_map(|line| line.split_whitespace().next()).collect();
-    assert!(commands.len() >= 10, "{commands:?}");
-    for command in commands {
+    for command in commands(&help) {
         assert!(page.contains(&format!("`{command}`")), "{command}");
         let help = perfhive(["help", command]).ok();
         let options = help.split("Examples:").next().unwrap_or_default();

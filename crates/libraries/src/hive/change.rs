@@ -1,12 +1,12 @@
 //! Registering and unregistering a provider.
 //!
 //! **Allotting** follows Windows' documentation and practice: names get even numbers, help texts the
-//! odd numbers after these, all above the highest index that was ever allotted. Last Counter and
-//! Last Help rise.
+//! odd numbers after these. A new provider gets indexes above the highest that was ever allotted, and
+//! Last Counter and Last Help rise; one that is registered again keeps its own if they suffice.
 //! **Unregistering** lowers Last Counter and Last Help if the provider was the last, as `unlodctr`
 //! does. Unregistering never moves other providers, because running programs know their indexes.
 //!
-//! Indexes of removed providers behind Last Counter and Last Help are allotted again only when no
+//! Indexes above Last Counter and Last Help, which a removed provider had, are allotted again only when no
 //! higher ones are left: a running reader that still knows the old provider would take values of
 //! the new provider for values of the old one.
 

@@ -31,9 +31,9 @@ pub(super) fn check(root: &ProcRoot) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Checks that this thread has `CAP_SYS_PTRACE`, and `CAP_BPF` and `CAP_PERFMON` or in place of
-/// both `CAP_SYS_ADMIN`. This is checked before each run: a program that gives them up loses the
-/// reader.
+/// Checks the capabilities of this thread: `CAP_SYS_PTRACE`, and either `CAP_SYS_ADMIN` or both
+/// `CAP_BPF` and `CAP_PERFMON`. This is checked before each run, since a program may give up
+/// capabilities.
 pub(crate) fn capabilities() -> Result<(), Refusal> {
     let sets = rustix::thread::capabilities(None)
         .map_err(|error| Refusal::new(format!("capabilities: {error}")))?;

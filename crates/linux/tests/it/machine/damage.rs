@@ -7,8 +7,19 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-const OBJECTS: [u32; 10] =
-    [2, 4, 86, 238, 260, INFORMATION, super::PRESSURE, super::NODE, THERMAL, ENERGY];
+const OBJECTS: [u32; 11] = [
+    2,
+    4,
+    86,
+    238,
+    260,
+    INFORMATION,
+    super::PRESSURE,
+    super::NODE,
+    THERMAL,
+    ENERGY,
+    super::IDLE_STATE,
+];
 
 /// A machine with sensors as well.
 fn with_sensors() -> Tree {

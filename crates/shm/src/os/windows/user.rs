@@ -145,8 +145,9 @@ impl User {
         Self::here().first().cloned()
     }
 
-    /// Whether this user's files are accepted in a folder of `owner`: a folder of an administrator
-    /// may belong to the group of administrators.
+    /// Whether a file of this user is accepted in a folder of `owner`: if both are the same, or if
+    /// this is the system or the group of administrators, which Windows makes the owner of files
+    /// that an administrator creates.
     pub(crate) fn may_be_in_folder_of(&self, owner: &Self) -> bool {
         self == owner || self.looks_after_the_machine()
     }
