@@ -80,7 +80,7 @@ pub use frame::{Frame, FramePool, Parents, Snapshot, SnapshotObject};
 pub use identity::{Identity, IdentityMap};
 pub use instance_reader::InstanceReader;
 pub use label::{InstanceLabel, InstanceRole};
-pub use path::{CounterPath, InstancePattern, NamePattern, OrderNumber, PathError, Spelling};
+pub use path::{CounterPath, InstancePattern, NamePattern, OrderNumber, PathError};
 pub use provider::{
     Collection, Numbering, ObjectDescription, ObjectWriter, OpenContext, ProvidedTitles, Provider,
     ProviderDescription, Session,

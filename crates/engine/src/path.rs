@@ -61,27 +61,6 @@ pub enum OrderNumber {
     All,
 }
 
-/// The way in which the text of a pattern is compared with the names of instances.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spelling {
-    /// Character by character; a pattern with a wildcard matches no name.
-    Exact,
-    /// Without regard to case, as PDH compares.
-    AnyCase,
-    /// With the order number as the end of the name: `a#2` is an instance that is called `a#2`.
-    WithNumber,
-    /// As PDH prints names that its paths cannot hold: `(R)` is `[R]`.
-    Pdh,
-    /// By process ID: `pid:1234` is the process with this ID. In an object with instances that are
-    /// processes or threads, such a text is a name only with an order number.
-    ProcessId,
-}
-
-impl Spelling {
-    /// The ways to compare names, in the order in which they are tried.
-    pub const OF_NAMES: [Self; 4] = [Self::Exact, Self::AnyCase, Self::WithNumber, Self::Pdh];
-}
-
 impl InstancePattern {
     /// The pattern `*`, without a parent.
     #[must_use]

@@ -87,6 +87,20 @@ fn a_counter_by_number_makes_no_rate_of_two_categories() {
 }
 
 #[test]
+fn a_change_is_not_forgotten_when_its_sample_fails() {
+    let machine = Renumbered::rates(&two(10, 20));
+    let source = SharedSource::new(machine.clone());
+    let mut number = PerformanceCounter::new_in(&source, "10", "12", "a").unwrap();
+    assert_eq!(values(&mut number, 2), ["needs-two-samples", "1"]);
+    // With every attempt. The last leaves another category under the index.
+    let (one, other) = (two(10, 20), two(20, 10));
+    machine.show_while_collecting(&[&other, &one, &other, &one]);
+    assert!(matches!(number.next_value(), Err(NoValue::SourceFailed(_))));
+    machine.show_while_collecting(&[]);
+    assert_eq!(values(&mut number, 2), ["needs-two-samples", "1"]);
+}
+
+#[test]
 fn a_category_that_is_gone_has_no_data_under_its_index() {
     for gone in gone() {
         let machine = Renumbered::gauges(&two(10, 20));

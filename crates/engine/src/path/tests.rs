@@ -14,8 +14,7 @@ fn label(parent: Option<&str>, name: &str, order: u32) -> InstanceLabel {
 /// Whether a pattern means the only instance of a sample.
 fn means(pattern: &InstancePattern, parent: Option<&str>, name: &str, order: u32) -> bool {
     let labels = [label(parent, name, order)];
-    let spelling = pattern.spelling(&labels, &[Identity::Single]);
-    pattern.matches(spelling, &labels[0], &Identity::Single)
+    pattern.among(&labels, &[Identity::Single]).next().is_some()
 }
 
 #[test]
@@ -138,10 +137,8 @@ fn the_closest_spelling_wins() {
     let meant = |text: &str| {
         let pattern = path(&format!(r"\P({text})\c")).instance.unwrap();
         let identities = [const { Identity::Single }; 7];
-        let spelling = pattern.spelling(&labels, &identities);
-        let found =
-            labels.iter().filter(|label| pattern.matches(spelling, label, &Identity::Single));
-        found.map(|label| label.name.to_string()).collect::<Vec<_>>()
+        let found = pattern.among(&labels, &identities);
+        found.map(|(_, label, _)| label.name.to_string()).collect::<Vec<_>>()
     };
     assert_eq!(meant("sleep"), ["sleep"]);
     assert_eq!(meant("Sleep"), ["Sleep"]);
@@ -237,10 +234,8 @@ fn pid_selects_process_and_threads_and_with_a_number_a_name() {
     let identities = [process(12), process(7), process(9)];
     let meant = |text: &str| {
         let pattern = path(&format!(r"\P({text})\c")).instance.unwrap();
-        let spelling = pattern.spelling(&labels, &identities);
-        let all = labels.iter().zip(&identities);
-        let found = all.filter(|(label, identity)| pattern.matches(spelling, label, identity));
-        found.map(|(label, _)| label.plain()).collect::<Vec<_>>()
+        let found = pattern.among(&labels, &identities);
+        found.map(|(_, label, _)| label.plain()).collect::<Vec<_>>()
     };
     assert_eq!(meant("pid:12"), ["java"]);
     // Another process is called so.
@@ -250,6 +245,6 @@ fn pid_selects_process_and_threads_and_with_a_number_a_name() {
     assert_eq!(meant("pid:1"), [""; 0]);
     let threads = path(r"\T(pid:12/*)\c").instance.unwrap();
     let thread = |process, id| Identity::Thread { process, id, start: 1 };
-    let of = |identity| threads.matches(Spelling::ProcessId, &labels[0], &identity);
+    let of = |identity| threads.among(&labels, &[identity]).next().is_some();
     assert!(of(thread(12, 13)) && !of(thread(13, 12)) && !of(process(12)));
 }

@@ -11,7 +11,7 @@ use crate::ask::Ask;
 use crate::error::SourceError;
 use crate::frame::{Snapshot, SnapshotObject};
 use crate::label::InstanceLabel;
-use crate::path::{CounterPath, InstancePattern, NamePattern};
+use crate::path::{CounterPath, NamePattern};
 use crate::source::Source;
 use perfhive_format::TitleIndex;
 
@@ -181,14 +181,8 @@ fn expand_in(
         let sample = sampled.as_ref().and_then(|(_, sample)| sample.as_ref());
         let labels = sample.map_or(&[][..], ObjectSample::labels);
         let identities = sample.map_or(&[][..], |sample| sample.identities().identities());
-        let spelling = pattern.spelling(labels, identities);
-        for (label, identity) in labels.iter().zip(identities) {
-            if !pattern.matches(spelling, label, identity) {
-                continue;
-            }
-            let instance =
-                InstancePattern::literal(label.parent.as_deref(), &label.name, label.order);
-            push(*object, Some(instance), counter.name);
+        for (_, label, _) in pattern.among(labels, identities) {
+            push(*object, Some(label.pattern()), counter.name);
         }
     }
     Ok(())

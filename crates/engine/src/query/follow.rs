@@ -82,10 +82,7 @@ impl Query {
             let (labels, identities) = instances
                 .entry(target.object)
                 .or_insert_with(|| (object.labels(), IdentityMap::of(object)));
-            let identities = identities.identities();
-            let spelling = pattern.spelling(labels, identities);
-            let mut instances = labels.iter().zip(identities);
-            !instances.any(|(label, identity)| pattern.matches(spelling, label, identity))
+            pattern.among(labels, identities.identities()).next().is_none()
         });
         let Ok(slot) = self.sources.slot_mut(number) else { return };
         if !is_missing {

@@ -2,7 +2,28 @@
 
 use crate::identity::Identity;
 use crate::label::InstanceLabel;
-use crate::path::{InstancePattern, NamePattern, OrderNumber, Spelling};
+use crate::path::{InstancePattern, NamePattern, OrderNumber};
+
+/// The way in which the text of a pattern is compared with the names of instances.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Spelling {
+    /// Character by character; a pattern with a wildcard matches no name.
+    Exact,
+    /// Without regard to case, as PDH compares.
+    AnyCase,
+    /// With the order number as the end of the name: `a#2` is an instance that is called `a#2`.
+    WithNumber,
+    /// As PDH prints names that its paths cannot hold: `(R)` is `[R]`.
+    Pdh,
+    /// By process ID: `pid:1234` is the process with this ID. In an object with instances that are
+    /// processes or threads, such a text is a name only with an order number.
+    ProcessId,
+}
+
+impl Spelling {
+    /// The ways to compare names, in the order in which they are tried.
+    const OF_NAMES: [Self; 4] = [Self::Exact, Self::AnyCase, Self::WithNumber, Self::Pdh];
+}
 
 /// A name as PDH prints it: square brackets for parentheses, underscores for `#`, `/` and `\`.
 fn pdh_spelling(name: &str) -> String {
@@ -16,12 +37,24 @@ fn pdh_spelling(name: &str) -> String {
 }
 
 impl InstancePattern {
+    /// The instances of one sample that the pattern means, in their order, each with its index. The
+    /// instances are given by their labels and identities, in the same order.
+    pub fn among<'a>(
+        &self,
+        labels: &'a [InstanceLabel],
+        identities: &'a [Identity],
+    ) -> impl Iterator<Item = (usize, &'a InstanceLabel, &'a Identity)> {
+        let spelling = self.spelling(labels, identities);
+        (0..).zip(labels).zip(identities).filter_map(move |((place, label), identity)| {
+            self.matches(spelling, label, identity).then_some((place, label, identity))
+        })
+    }
+
     /// The spelling by which the pattern is compared with the instances of one sample. It is
     /// [`Spelling::ProcessId`] if the pattern has a process ID and instances are processes or
     /// threads. Otherwise it is the first of [`Spelling::OF_NAMES`] by which an instance matches,
     /// or [`Spelling::AnyCase`] if none does.
-    #[must_use]
-    pub fn spelling(&self, labels: &[InstanceLabel], identities: &[Identity]) -> Spelling {
+    fn spelling(&self, labels: &[InstanceLabel], identities: &[Identity]) -> Spelling {
         let is_process =
             |one: &Identity| matches!(one, Identity::Process { .. } | Identity::Thread { .. });
         if self.process_id().is_some() && identities.iter().any(is_process) {
@@ -35,8 +68,7 @@ impl InstancePattern {
     }
 
     /// Whether the pattern matches an instance when names are compared by `spelling`.
-    #[must_use]
-    pub fn matches(&self, spelling: Spelling, label: &InstanceLabel, identity: &Identity) -> bool {
+    fn matches(&self, spelling: Spelling, label: &InstanceLabel, identity: &Identity) -> bool {
         if spelling == Spelling::ProcessId {
             return self.means_process(identity);
         }

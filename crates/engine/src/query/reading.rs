@@ -154,19 +154,14 @@ impl TargetReader<'_> {
         let everything = InstancePattern::any();
         let pattern = pattern.unwrap_or(&everything);
         let identities = sample.identities().identities();
-        let spelling = pattern.spelling(sample.labels(), identities);
-        for (place, (label, identity)) in sample.labels().iter().zip(identities).enumerate() {
-            if pattern.matches(spelling, label, identity) {
-                out.extend(self.at(place, plan, sample, Some(label.clone()), state));
-            }
+        for (place, label, _) in pattern.among(sample.labels(), identities) {
+            out.extend(self.at(place, plan, sample, Some(label.clone()), state));
         }
         // Instances that matched in the sample before and are gone.
         if let Some(previous) = state.previous().filter(|_| wild || out.len() == before) {
             let identities = previous.identities().identities();
-            let spelling = pattern.spelling(previous.labels(), identities);
-            for (label, identity) in previous.labels().iter().zip(identities) {
-                let matched = pattern.matches(spelling, label, identity);
-                if matched && sample.identities().place(identity).is_none() {
+            for (_, label, identity) in pattern.among(previous.labels(), identities) {
+                if sample.identities().place(identity).is_none() {
                     let why = self.failed(&|name| name.is_some_and(|name| *label.name == *name));
                     let why = why.unwrap_or(NoValue::Vanished);
                     let (label, identity) = (Some(label.clone()), Some(identity.clone()));

@@ -37,6 +37,8 @@ pub struct PerformanceCounter {
     /// The catalogue's entry of the counter, as of the last time its name was found.
     counter: CatalogueCounter,
     instance: String,
+    /// What selects the instance in a source that reads single ones; empty if all are to be read.
+    wishes: Vec<InstanceWish>,
     /// The sample against which the next `next_value` calculates; `None` before the first one,
     /// after [`reset`](Self::reset), and after a call without a sample, unless only the source
     /// failed.
@@ -120,6 +122,7 @@ impl PerformanceCounter {
             tracked: TrackedCategory::new(directory, object, category, Some((counter, name))),
             counter: *counter,
             instance: instance.to_string(),
+            wishes: wishes(object.name, instance),
             last: None,
             is_new: true,
         }
@@ -321,37 +324,33 @@ impl PerformanceCounter {
     /// lack although it is there is looked for again, among all instances of fresh data. If it is
     /// missing there, too, kept data is believed from then on.
     fn take(&mut self) -> Result<SampledCounter, NoValue> {
-        let object = self.tracked.object_index.last_index();
         // Kept data is for other readers too, and has all instances.
-        let wishes = match self.source.may_give_kept() {
-            true => Vec::new(),
-            false => wishes(object, &self.instance).unwrap_or_default(),
-        };
-        let mut found = self.find_in_sample(&wishes);
+        let mut found = self.find_in_sample(!self.source.may_give_kept());
         let lacks = self.source.lacks();
         let is_missing = matches!(found, Err(NoValue::NoSuchInstance));
         if is_missing && (lacks.others || lacks.young && self.is_new) {
             let limit = self.source.replace_max_age(Duration::ZERO);
-            found = self.find_in_sample(&[]);
+            found = self.find_in_sample(false);
             self.source.replace_max_age(limit);
         }
         self.is_new &= !matches!(found, Ok(_) | Err(NoValue::NoSuchInstance));
         found
     }
 
-    /// Takes a sample, in which the source may leave out instances that no wish selects.
-    fn find_in_sample(&mut self, wishes: &[InstanceWish]) -> Result<SampledCounter, NoValue> {
+    /// Takes a sample, in which the source may leave out other instances if `alone` is set.
+    fn find_in_sample(&mut self, alone: bool) -> Result<SampledCounter, NoValue> {
+        let wished: &[InstanceWish] = if alone { &self.wishes } else { &[] };
         let want = |tracked: &TrackedCategory, object| {
             let mut ask = Ask::objects(&[object]);
             if let Some(counter) = tracked.counter {
                 if counter.on_request {
                     ask = ask.with_counter(object, counter.name);
                 }
-                if !wishes.is_empty() {
+                if !wished.is_empty() {
                     ask = ask.with_enough(object, counter.name);
                 }
             }
-            ask.instances.extend(wishes.iter().map(|wish| (object, wish.clone())));
+            ask.instances.extend(wished.iter().map(|wish| (object, wish.clone())));
             ask
         };
         let sampled = self.tracked.sample(&mut self.source, want);
@@ -360,6 +359,7 @@ impl PerformanceCounter {
         if moved {
             // The last sample may be of another object or counter.
             self.last = None;
+            self.wishes = wishes(self.tracked.object_index.last_index(), &self.instance);
         }
         let sample = sample.map_err(NoValue::ObjectMissing)?;
         let counter = self.tracked.counter_index().ok_or(NoValue::CounterMissing)?;
@@ -395,6 +395,7 @@ impl Clone for PerformanceCounter {
             tracked: self.tracked.clone(),
             counter: self.counter,
             instance: self.instance.clone(),
+            wishes: self.wishes.clone(),
             last: None,
             is_new: true,
         }

@@ -22,6 +22,9 @@ pub(super) struct TrackedCategory {
     generation: u64,
     pub(super) object_index: Followed,
     counter_index: Option<Followed>,
+    /// Whether samples from before the next one belong to another category or counter. It stays set
+    /// until a sample is taken, whatever fails before.
+    is_taken: bool,
 }
 
 impl TrackedCategory {
@@ -42,6 +45,7 @@ impl TrackedCategory {
             counter: counter.map(|(counter, _)| *counter),
             object_index: Followed::object(directory, asked, object.name),
             counter_index: counter.map(follow),
+            is_taken: false,
             directory: directory.clone(),
         }
     }
@@ -73,9 +77,9 @@ impl TrackedCategory {
                 source.sample(object, want(tracked, object))
             },
         )?;
-        let (sample, is_taken) = sampled.ok_or_else(|| changing(&name))?;
+        let (sample, _) = sampled.ok_or_else(|| changing(&name))?;
         let sample = if self.is_there() { sample } else { Err(Some(INDEX_TAKEN.into())) };
-        Ok((sample, is_taken))
+        Ok((sample, std::mem::take(&mut self.is_taken)))
     }
 
     /// The title index of the counter now; `None` while that index belongs to another counter, and
@@ -122,6 +126,7 @@ impl TrackedCategory {
             self.directory = now;
         }
         self.generation = generation;
+        self.is_taken |= is_taken;
         Ok(is_taken)
     }
 }

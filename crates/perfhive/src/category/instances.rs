@@ -14,12 +14,12 @@ pub(super) enum InstanceMatch {
     Several,
 }
 
-/// Wishes that select the instances that [`find`] may choose for `text`. `None` if these may be any
-/// instances, for `_Total` and Idle, which are made from all, and for the empty text.
-pub(super) fn wishes(object: TitleIndex, text: &str) -> Option<Vec<InstanceWish>> {
+/// Wishes that select the instances that [`find`] may choose for `text`. Empty if these may be
+/// any instances, for `_Total` and Idle, which are made from all, and for the empty text.
+pub(super) fn wishes(object: TitleIndex, text: &str) -> Vec<InstanceWish> {
     // A parent, and characters that a path and .NET write in other ways.
     if text.is_empty() || text.contains(['/', '^', '(', ')', '[', ']']) {
-        return None;
+        return Vec::new();
     }
     let numbered = text.rsplit_once('#').and_then(|(name, digits)| {
         let order: u32 = digits.parse().ok()?;
@@ -30,7 +30,7 @@ pub(super) fn wishes(object: TitleIndex, text: &str) -> Option<Vec<InstanceWish>
     // With a number, `pid:4` is a name.
     let order = OrderNumber::Nth(order);
     let pattern = InstancePattern { parent: None, name: NamePattern::literal(name), order };
-    InstanceWish::of_pattern(object, &pattern)
+    InstanceWish::of_pattern(object, &pattern).unwrap_or_default()
 }
 
 /// Finds the instance that `text` means: as paths and [`InstanceLabel`] write it (`java#1`,
