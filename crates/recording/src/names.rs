@@ -1,4 +1,4 @@
-//! Names of recordings and their title indexes: those that are made up, and those with two names.
+//! Title indexes of recordings: those that are made up for names, and those with two names.
 
 use perfhive_engine::{CatalogueObject, TitleDatabase};
 use perfhive_format::titles::{Title, TitleList};

@@ -100,7 +100,13 @@ fn files(args: &Args) -> Result<(&[PathBuf], &Path), Failure> {
     match (&args.output, args.inputs.as_slice()) {
         (Some(output), inputs) => Ok((inputs, output)),
         (None, [inputs @ .., output]) if !inputs.is_empty() => {
-            refuse_existing(output)?;
+            if output.exists() {
+                let what = format!(
+                    "{} exists; name another file, or a log that is replaced behind -o",
+                    output.display()
+                );
+                return Err(Failure::Usage(what));
+            }
             Ok((inputs, output))
         }
         _ => Err(Failure::Usage("name the file to write behind those to read".to_string())),

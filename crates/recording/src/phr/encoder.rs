@@ -309,11 +309,10 @@ impl Columns {
             for (bits, (predicted, bytes)) in bits.iter_mut().zip(whole) {
                 *bits |= u32::from_le_bytes(*predicted) ^ u32::from_le_bytes(*bytes);
             }
-            // The last word may not be whole.
-            let last = words.saturating_sub(1);
-            bits.iter_mut()
-                .skip(last)
-                .for_each(|bits| *bits |= word(predicted, last) ^ word(bytes, last));
+            // The last word, which may not be whole, is not among these then.
+            if let Some(bits) = bits.last_mut() {
+                *bits |= word(predicted, words - 1) ^ word(bytes, words - 1);
+            }
         }
         numbers.clear();
         numbers.extend((0..words).zip(&*bits).filter(|(_, bits)| **bits != 0).map(|(at, _)| at));

@@ -118,9 +118,11 @@ impl Sample {
     /// Replaces the frames of the sample and cuts them into segments. A frame that would make too
     /// many is one segment. The frames have at most 4 GiB together.
     pub(super) fn set(&mut self, frames: &[Arc<Frame>]) {
+        let expected = self.segments.len();
         self.clear();
         self.frames.extend_from_slice(frames);
         let segments = Arc::make_mut(&mut self.segments);
+        segments.reserve(expected);
         let mut start = 0;
         for (number, frame) in (0..).zip(frames) {
             let before = segments.len();

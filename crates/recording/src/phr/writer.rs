@@ -30,9 +30,9 @@ pub(super) const LEVEL: i32 = 3;
 /// milliseconds for it.
 const LEVEL_OF_NAMES: i32 = 6;
 
-/// The sizes of the tables in which the compressor looks for what it has seen, as powers of 2. Between two
-/// samples they leave the processor's caches: the usual ones, 64 times as large, cost a third of what a
-/// sample of some thousand bytes costs.
+/// The sizes of the tables in which the compressor looks for what it has seen, for long and for short
+/// matches, as powers of 2. Between two samples they leave the processor's caches: the usual ones, 128
+/// and 32 times as large, cost a third of what a sample of some thousand bytes costs.
 const TABLES: [CParameter; 3] = [
     CParameter::HashLog(10),
     CParameter::ChainLog(11),

@@ -58,7 +58,7 @@ fn instances_that_begin_end_or_move_cost_their_own_bytes() {
 }
 
 #[test]
-fn a_warm_sample_is_one_write_and_one_allocation() {
+fn a_warm_sample_is_one_write_and_no_allocation() {
     let file = Scratch::new();
     let mut writer = writer(&file);
     let samples: Vec<Snapshot> = (0..59).map(|second| snapshot(&[churn(second)])).collect();
@@ -68,14 +68,33 @@ fn a_warm_sample_is_one_write_and_one_allocation() {
     let ((), allocated) = alloc::count(|| {
         measured.iter().for_each(|sample| writer.add(sample, &[]).unwrap());
     });
-    // The list of the segments that changed borrows from both samples. Windows takes the path of the file, which is
-    // looked for at each sample, in UTF-16.
     let count = measured.len() as u64;
-    let each = if cfg!(windows) { 2 } else { 1 };
-    assert!(allocated.count <= each * count, "{} in {count} samples", allocated.count);
+    assert!(allocated.count <= PATHS * count, "{} in {count} samples", allocated.count);
     if let (Some(before), Some(after)) = (before, written()) {
         assert_eq!(after - before, count);
     }
+}
+
+/// Windows takes the path of the file, which is looked for at each sample, in UTF-16.
+const PATHS: u64 = if cfg!(windows) { 1 } else { 0 };
+
+/// From one keyframe over the next one, with instances that stay for two samples.
+#[test]
+fn a_sample_that_is_cut_anew_takes_one_list_and_others_nothing() {
+    let file = Scratch::new();
+    let mut writer = writer(&file);
+    let ids = |second: i64| if second / 2 % 2 == 0 { 1..90 } else { 2..91 };
+    let sample = |second: i64| processes(second, &ids(second).collect::<Vec<u64>>());
+    let samples: Vec<Snapshot> = (0..130).map(sample).collect();
+    let (warm, measured) = samples.split_at(65);
+    warm.iter().for_each(|sample| writer.add(sample, &[]).unwrap());
+    let ((), allocated) = alloc::count(|| {
+        measured.iter().for_each(|sample| writer.add(sample, &[]).unwrap());
+    });
+    let count = measured.len() as u64;
+    // The list and its counter at every second sample, and buffers that grow with the keyframe.
+    let most = (PATHS + 1) * count + 10;
+    assert!(allocated.count <= most, "{} in {count} samples", allocated.count);
 }
 
 /// The number of system calls of this thread that wrote; `None` where the system does not count

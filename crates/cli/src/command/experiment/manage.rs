@@ -207,6 +207,9 @@ fn show(text: &mut String, output: &Output, process: u32, about: &Value) {
             Value::String(error) => error,
             _ if is("running") => "running",
             _ if is("ended") => "ended",
+            _ if one["events"].as_u64() >= one["limit"].as_u64() && !one["limit"].is_null() => {
+                "at limit"
+            }
             _ => "stopped",
         };
         let limit = if one["limit"].is_null() { "-".to_string() } else { word(&one["limit"]) };
