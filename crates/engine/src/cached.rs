@@ -92,8 +92,9 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use wants::Wants;
 
-/// The largest number of keys for which a consumer remembers which data it had; beyond it, one
-/// number stands for all keys. No source has nearly as many keys.
+/// The largest number of keys for which a consumer remembers which data it had. Beyond it, one
+/// number takes the place of all keys so far, and the list begins anew. No source has nearly as
+/// many keys.
 const MOST_SEEN: usize = 4096;
 
 /// A consumer of a shared source, and a source itself. A clone is another consumer, which may be on

@@ -332,7 +332,7 @@ pub struct ObjectDoc {
     pub counters: Vec<CounterDoc>,
 }
 
-/// The documentation of one counter as it is filled on this system.
+/// The documentation of one counter, and whether the counter is filled on this system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CounterDoc {

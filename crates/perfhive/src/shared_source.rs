@@ -211,10 +211,9 @@ impl SharedSource {
     }
 
     /// The same source, with names shown in another language where it has them. The default is
-    /// the language that the source prefers
-    /// ([`Catalogue::preferred_language`](crate::Catalogue::preferred_language)): on Windows
-    /// the user's own, else English. Names are recognised in every language that the source
-    /// has, whichever is shown.
+    /// [`Catalogue::preferred_language`](crate::Catalogue::preferred_language): the user's own
+    /// where Windows' registry is read, otherwise English if the source has it. Names are
+    /// recognised in every language that the source has, whichever is shown.
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::{Category, LanguageId, SharedSource};

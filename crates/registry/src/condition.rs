@@ -63,10 +63,10 @@ use std::time::{Duration, Instant};
 /// The number of failures in a row of the first source before a check, and the number of times in a
 /// row that it must deliver missing objects before it is used for them again.
 const IN_A_ROW: u32 = 2;
-/// The first pause before a failed part is asked for again. The pause doubles up to
-/// [`LONGEST_PAUSE`].
+/// The first pause after a hang that follows another, or before a trial for missing objects. The
+/// pause doubles up to [`LONGEST_PAUSE`].
 pub(crate) const FIRST_PAUSE: Duration = Duration::from_secs(5);
-/// The longest pause before a failed part is asked for again.
+/// The longest pause after a hang, or before a trial for missing objects.
 pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
 /// The length of the next pause. It doubles each time that a pause is taken.

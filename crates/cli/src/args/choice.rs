@@ -60,7 +60,8 @@ impl Choice {
         Err(Failure::Usage(message))
     }
 
-    /// A message if no instance has the text of `--filter` in its name; `None` otherwise.
+    /// A message if there are instances, but none with the text of `--filter` in its name; `None`
+    /// otherwise, and without `--filter`.
     pub(crate) fn without_match(&self, query: &Query) -> Option<String> {
         let text = self.filter.as_deref()?;
         let arrangement = self.arrangement(false);

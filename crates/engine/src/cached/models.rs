@@ -28,7 +28,7 @@ impl Wishes for Bits {
     }
 }
 
-/// A source that counts its runs; an answer is what was collected.
+/// A lane with a source that is the number of its runs. An answer is the set that was collected.
 type TestLane = Lane<u32, Bits, u32>;
 
 fn ask(lane: &TestLane, wants: u32, joins: bool, runs: &AtomicUsize) -> Outcome<u32> {

@@ -239,7 +239,8 @@ pub enum Anomaly {
         /// How long before the sample the collection of the data began.
         age: Duration,
     },
-    /// Instances that were not there in the sample before.
+    /// Instances that were not there in the sample before. They are reported only for a group of
+    /// which all instances are measured.
     Born {
         /// Data source and group: `linux.procfs/Process`.
         group: Arc<str>,

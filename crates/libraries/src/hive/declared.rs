@@ -27,8 +27,8 @@ pub(super) fn write(one: &Registration, out: &mut String) {
     }
 }
 
-/// Adds a line of the section to `declared`: `key` is its index, and `texts` are the values behind
-/// the `=`.
+/// Adds the object or counter of a line to `declared`, a counter to the last object. `key` is the
+/// title index of its name, and `texts` are the values behind the `=`.
 pub(super) fn take(
     declared: &mut Vec<RegisteredObject>,
     key: &str,

@@ -41,9 +41,9 @@ enum Part {
 }
 
 impl Section {
-    /// The section that the text between a line's brackets names; `None` if it names no section.
-    /// `draft` returns the index of a provider in the list of drafts, or `None` if there are too
-    /// many providers.
+    /// The section that the text between a line's brackets names; `None` if it names no section,
+    /// or if `draft` returns `None`. `draft` returns the index of a provider in the list of drafts,
+    /// to which it adds a new provider; `None` if there are too many.
     fn parse(text: &str, draft: impl FnOnce(&str) -> Option<usize>) -> Option<Self> {
         let parts: Vec<&str> = text.split('\\').collect();
         let is = |part: &str, name: &str| part.eq_ignore_ascii_case(name);

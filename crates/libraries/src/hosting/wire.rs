@@ -76,8 +76,8 @@ pub(crate) struct Response {
     pub(crate) moved: i64,
     /// The number of bytes that Collect gave; for [`Request::Together`] the number of calls.
     pub(crate) bytes: u32,
-    /// The number of objects that Collect gave; for [`Request::Together`] the number of wrong
-    /// answers.
+    /// The number of objects that Collect claims, untested; for [`Request::Together`] the number
+    /// of wrong answers.
     pub(crate) objects: u32,
     /// The time that Collect took, in nanoseconds.
     pub(crate) took: u64,

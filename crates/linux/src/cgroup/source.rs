@@ -369,8 +369,9 @@ fn quota(text: &[u8], counter: u32, row: &mut CounterValues) -> Result<(), Damag
     Ok(())
 }
 
-/// Reads [`FileFormat::Devices`]. A device without input or output has no words, and on some kernels no line
-/// end either. So the words of the whole text are summed, without regard to lines. An empty text gives 0.
+/// Reads [`FileFormat::Devices`]. A device without input or output has no words, and on some
+/// kernels no line end either. So the words of the whole text are summed, without regard to lines.
+/// An empty text gives 0.
 fn devices(text: &[u8], fields: &'static [Field], row: &mut CounterValues) -> Result<(), Damage> {
     if !text.is_empty() && !text.ends_with(b"\n") {
         return Err(DAMAGE);

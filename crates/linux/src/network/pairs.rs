@@ -170,7 +170,8 @@ impl Sums {
         }
     }
 
-    /// Sets the counters of rows with all fields found.
+    /// Sets in `row` the counter of each protocol row whose fields were all found. `page` is the
+    /// size of a page in bytes.
     fn finish(&self, page: u64, row: &mut CounterValues) {
         for (place, ProtocolRow { counter, fields, .. }) in self.filled() {
             let (Some(sum), Some(seen)) = (self.values.get(place), self.seen.get(place)) else {

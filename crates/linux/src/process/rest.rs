@@ -236,9 +236,10 @@ impl Resting {
         }
     }
 
-    /// Whether the kernel counts turns, as found so far. The turns of this running thread must be
-    /// seen to change between two collections. Linux before 5.9 is not relied on: page faults that
-    /// a debugger causes in a process count there as the process's own.
+    /// Whether turns can be relied on, as found so far: the turns of this running thread must be
+    /// seen to change between two collections. They are not relied on in a copy of `/proc`, where
+    /// processors run without ticks, and before Linux 5.9: page faults that a debugger causes in a
+    /// process count there as the process's own.
     fn is_counted(&mut self, reader: &mut Reader) -> bool {
         let Counts::Unknown(before) = self.counts else {
             return matches!(self.counts, Counts::Yes);

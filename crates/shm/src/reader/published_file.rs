@@ -26,8 +26,8 @@ pub(super) struct PublishedFile {
     pub(super) file: Opened,
     /// The most bytes of a block that the file may take.
     pub(super) share: AtomicU64,
-    /// For each slot, the state in which it was last read, and the unique number that its instance
-    /// got.
+    /// The unique numbers that the reader gave to instances whose program gave none, by slot: the
+    /// slot's state, which is another one for each instance, and the number.
     numbers: Mutex<HashMap<usize, (u64, i32)>>,
 }
 

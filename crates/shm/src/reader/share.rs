@@ -91,7 +91,8 @@ pub(super) fn fair(wanted: &[u64], total: u64) -> Vec<u64> {
     shares
 }
 
-/// The users, files and bytes that wait for the reader's time when a file is to be read.
+/// The work that is left when a file's turn comes: users, files of the file's own user, and bytes
+/// behind the file. The time that the file gets follows from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Turn {
     /// The number of users whose files are still to be read, the file's own included.

@@ -4,8 +4,8 @@ use perfhive_engine::standard::MOST;
 
 /// The filled counters of an object, as positions in its table.
 ///
-/// Some fields are always valid; others count as filled once an instance has a value other than 0,
-/// and stay so.
+/// Some counters are always filled. Others are filled once an instance has a value other than 0,
+/// or only by [`add`](Self::add). A filled counter stays filled.
 pub(super) struct Filled {
     known: u64,
     /// Positions that count as filled only after [`add`](Self::add), whatever their values are.

@@ -39,7 +39,8 @@ impl Writer {
         Self { layouts, filled: Filled::new(ALWAYS, STATE) }
     }
 
-    /// Writes the threads of the processes that were written from `list`.
+    /// Writes the threads of the processes in `list`, and `_Total` if Process has it. Process must
+    /// have been written from the same `list`: a position in it is that of the parent.
     pub(super) fn write(
         &mut self,
         list: Processes<'_>,

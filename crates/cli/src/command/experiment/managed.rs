@@ -48,7 +48,8 @@ pub(super) struct Managed {
     pub(super) process: u32,
 }
 
-/// An event source of starts and ends, with its events.
+/// The name of an event source of starts, ends or both, with its events. The missing half of a
+/// section can be added later.
 pub(super) struct Pair {
     source: String,
     events: Vec<Event>,

@@ -90,7 +90,8 @@ fn cost(text: &mut String, end: &ExperimentEnd, elapsed: Duration, busy: Duratio
     );
 }
 
-/// Appends lines about events that were lost, filtered or skipped; or a line that none was lost.
+/// Appends lines about events that were lost, filtered or skipped. If none was lost and nothing
+/// failed, a line says that none was lost.
 fn losses(text: &mut String, palette: Palette, end: &ExperimentEnd) {
     let mut attention = |line: String| {
         palette.push(text, Style::Attention, &line);

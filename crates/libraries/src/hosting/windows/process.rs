@@ -240,7 +240,7 @@ fn read_part(from: &mut impl Read, most: usize) -> io::Result<Option<Vec<u8>>> {
     if bytes.len() == length { Ok(Some(bytes)) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }
 
-/// A job object: the processes in it end with it.
+/// A job object. It limits the processes in it; from then on they end when it is closed.
 struct Job(HANDLE);
 
 // SAFETY: a handle is a number that belongs to the process.
