@@ -180,6 +180,16 @@ impl Frame {
         DataBlock::scan(&self.bytes).map(|(header, _)| header.system_time()).unwrap_or_default()
     }
 
+    /// The calendar time as a file time. It has milliseconds; where the clock of
+    /// [`time`](Self::time) lies in the same millisecond, it has the 100 ns of that clock. `None`
+    /// without a valid date.
+    #[must_use]
+    pub fn system_file_time(&self) -> Option<FileTime> {
+        let (date, fine) = (self.system_time().to_file_time()?, self.time());
+        let is_finer = (0..10_000).contains(&fine.0.wrapping_sub(date.0));
+        Some(if is_finer { fine } else { date })
+    }
+
     /// Whether a buffer of the frame had to grow when the frame was filled. `false` for a frame
     /// that was not filled by a [`FramePool`].
     #[must_use]

@@ -41,7 +41,7 @@ use crate::source::{Catalogue, CatalogueCounter, CatalogueObject};
 use crate::status::ProviderStatus;
 use crate::titles::TitleSet;
 use names::{names_match, unknown_counter, unknown_object};
-use perfhive_format::{CalendarTime, LanguageId, TitleIndex};
+use perfhive_format::{CalendarTime, FileTime, LanguageId, TitleIndex};
 use sample::ObjectState;
 use sources::QuerySource;
 use std::collections::{HashMap, HashSet};
@@ -149,6 +149,7 @@ pub struct Query {
     faults: Vec<(usize, Vec<Fault>)>,
     /// The time of the last collection; `None` if no source answered with a block.
     time: Option<CalendarTime>,
+    file_time: Option<FileTime>,
     max_age: Option<Duration>,
 }
 
@@ -184,6 +185,7 @@ impl Query {
             snapshot: Snapshot::new(),
             faults: Vec::new(),
             time: None,
+            file_time: None,
             max_age: None,
         })
     }
@@ -282,7 +284,7 @@ impl Query {
     pub fn collect_until(&mut self, deadline: Option<Instant>) -> Result<(), QueryError> {
         self.readings.clear();
         self.faults.clear();
-        self.time = None;
+        (self.time, self.file_time) = (None, None);
         let mut errors: Vec<(usize, SourceError)> = Vec::new();
         let mut good = 0;
         let mut first_error = None;
@@ -293,7 +295,12 @@ impl Query {
             match self.collect_slot(number, deadline) {
                 Ok(()) => {
                     good += 1;
-                    self.time = self.time.or(self.snapshot.system_time());
+                    if let Some(frame) =
+                        self.snapshot.frames().first().filter(|_| self.time.is_none())
+                    {
+                        self.time = Some(frame.system_time());
+                        self.file_time = frame.system_file_time();
+                    }
                     self.faults.push((number, self.snapshot.faults().to_vec()));
                     for ((_, object), state) in
                         self.objects.iter_mut().filter(|((slot, _), _)| *slot == number)
@@ -396,6 +403,13 @@ impl Query {
     #[must_use]
     pub fn time(&self) -> Option<CalendarTime> {
         self.time
+    }
+
+    /// The time of [`time`](Self::time), to 100 ns where the source has it
+    /// ([`Frame::system_file_time`](crate::Frame::system_file_time)); `None` without a valid date.
+    #[must_use]
+    pub fn file_time(&self) -> Option<FileTime> {
+        self.file_time
     }
 
     /// Calendar time of the sample that a reading comes from, UTC; `None` if the newest sample

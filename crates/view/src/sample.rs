@@ -4,7 +4,7 @@ use crate::scale::Quantity;
 use perfhive_engine::{
     Identity, InstanceLabel, InstanceRole, NoValue, PathId, Query, Reading, is_identifier,
 };
-use perfhive_format::{CalendarTime, CookedValue, FileTime, TitleIndex};
+use perfhive_format::{CookedValue, FileTime, TitleIndex};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -111,7 +111,7 @@ impl Sampler {
     /// without a date counts as taken a second after the sample before.
     pub fn sample(&mut self, query: &Query) -> Sample {
         let readings = query.readings();
-        let time = query.time().and_then(CalendarTime::to_file_time);
+        let time = query.file_time();
         let time = time.unwrap_or(FileTime(self.last.0.saturating_add(FileTime::PER_SECOND)));
         self.last = time;
         let mut values = Vec::with_capacity(readings.len());

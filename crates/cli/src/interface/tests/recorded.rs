@@ -244,6 +244,23 @@ fn records_of_an_experiment_are_a_timeline_with_readings_below() {
 }
 
 #[test]
+fn events_within_a_millisecond_have_times_of_their_own() {
+    let lines = records();
+    let mut lines: Vec<&str> = lines.lines().filter(|line| !line.contains("record\"")).collect();
+    let event = |time: f64| {
+        let event = serde_json::json!({"kind": "record", "source": "calls", "event": "checkout",
+            "type": "point", "time": time, "pid": 7, "tid": 7, "delay": 0, "sample": 0, "values": {}, "raw": {}});
+        event.to_string()
+    };
+    let events = [event(1.0001), event(1.0002), event(1.0006)];
+    let end = lines.pop().unwrap();
+    lines.extend(events.iter().map(String::as_str).chain([end]));
+    let model = seen("near", &lines.join("\n"));
+    let (oldest, newest) = (model.oldest().unwrap(), model.newest().unwrap());
+    assert_eq!(newest.0 - oldest.0, 5000);
+}
+
+#[test]
 fn a_zoom_into_a_thinned_recording_shows_each_sample_of_the_part() {
     use perfhive::format::CounterSpec;
     use perfhive_testkit::script::{block, titles};
