@@ -67,7 +67,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
 }
 
 /// The asks for the given objects: one for the word Global, one for Costly, and one for all
-/// objects that are named.
+/// objects that are named. Of a recording, which gives its next sample to each ask, more than one
+/// of these are one ask for everything.
 pub(super) fn requests(
     global: &Global,
     session: &mut Session,
@@ -88,6 +89,9 @@ pub(super) fn requests(
     let objects: Vec<String> = objects.iter().filter(|word| !is_word(word)).cloned().collect();
     if !objects.is_empty() {
         queries.push(enumerate::query(global, session, &mut names, &objects)?);
+    }
+    if queries.len() > 1 && session.source.recording().is_some() {
+        return Ok(vec![Ask::everything()]);
     }
     let request = |query: ObjectQuery| {
         // For named objects the counters on request are captured as well.

@@ -312,6 +312,18 @@ fn a_log_is_converted_to_text_and_to_a_recording_with_the_same_values() {
 }
 
 #[test]
+fn a_recording_of_a_recording_has_each_sample_whatever_is_asked_for() {
+    let Some(log) = log() else { return };
+    let (folder, source) = (Folder::new(), format!("file:{log}"));
+    for objects in [&["Global"][..], &["Global", "Costly"], &["Costly", "Memory", "Global"]] {
+        let out = folder.path().join(format!("{}.phr", objects.len())).display().to_string();
+        perfhive([&["record", "-s", &source, "-o", &out], objects].concat()).ok();
+        let info = &perfhive(["info", &out, "--json"]).json()[0];
+        assert_eq!((&info["samples"], &info["values"]), (&11.into(), &1747.into()), "{info}");
+    }
+}
+
+#[test]
 fn a_part_of_a_recording_is_chosen_by_time() {
     let Some(log) = log() else { return };
     let source = format!("file:{log}");

@@ -109,6 +109,13 @@ impl NamePattern {
         if self.is_any() {
             return true;
         }
+        // The usual case needs no copies.
+        if let [literal] = &*self.pieces
+            && literal.is_ascii()
+            && name.is_ascii()
+        {
+            return literal.eq_ignore_ascii_case(name);
+        }
         let name = fold(name);
         let mut pieces = self.pieces.iter().map(|piece| fold(piece));
         let Some(first) = pieces.next() else {

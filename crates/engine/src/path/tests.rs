@@ -123,6 +123,16 @@ fn names_orders_and_wildcards_match_as_in_pdh() {
     assert!(means(&only("ÄRGER"), None, "ärger", 0));
 }
 
+/// As relog prints `Full Image(bash//usr/bin/bash)`: only one of both parts is written in another way.
+#[test]
+fn the_spelling_of_pdh_is_found_behind_an_ordinary_parent() {
+    let pattern = path(r"\P(bash/_usr_bin_bash)\c").instance.unwrap();
+    assert!(means(&pattern, Some("bash"), "/usr/bin/bash", 0));
+    assert!(!means(&pattern, Some("dash"), "/usr/bin/bash", 0));
+    let pattern = path(r"\P(foo[1]/3)\c").instance.unwrap();
+    assert!(means(&pattern, Some("foo(1)"), "3", 0));
+}
+
 #[test]
 fn the_closest_spelling_wins() {
     let labels = [

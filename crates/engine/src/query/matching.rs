@@ -36,6 +36,12 @@ fn pdh_spelling(name: &str) -> String {
     replaced.collect()
 }
 
+/// Whether a name may match for its length, which the spelling of PDH leaves as it is.
+fn is_as_long(pattern: &NamePattern, name: &str) -> bool {
+    let is_other = |text: &str| text.is_ascii() && name.is_ascii() && text.len() != name.len();
+    !pattern.as_literal().is_some_and(is_other)
+}
+
 impl InstancePattern {
     /// The instances of one sample that the pattern means, in their order, each with its index. The
     /// instances are given by their labels and identities, in the same order.
@@ -78,14 +84,16 @@ impl InstancePattern {
             OrderNumber::Nth(wanted) => wanted == label.order,
             OrderNumber::Default => label.order == 0 || self.is_wild(),
         };
-        if !order_fits {
+        let may_be_pdh =
+            || self.name.has_any("[]_") || self.parent.as_ref().is_some_and(|it| it.has_any("[]_"));
+        if !order_fits || spelling == Spelling::Pdh && !may_be_pdh() {
             return false;
         }
         let fits = |pattern: &NamePattern, name: &str| match spelling {
             Spelling::Exact => pattern.as_literal() == Some(name),
             Spelling::AnyCase | Spelling::WithNumber => pattern.matches(name),
             Spelling::ProcessId => false,
-            Spelling::Pdh => pattern.has_any("[]_") && pattern.matches(&pdh_spelling(name)),
+            Spelling::Pdh => is_as_long(pattern, name) && pattern.matches(&pdh_spelling(name)),
         };
         let numbered = match (spelling, self.order) {
             (Spelling::WithNumber, OrderNumber::Nth(number)) => {

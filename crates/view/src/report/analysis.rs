@@ -336,9 +336,10 @@ impl Row {
     /// `None` for an object without instances.
     fn shown_label(&self) -> Option<String> {
         let label = self.label.as_ref()?;
-        Some(match self.process {
-            Some(id) => format!("{} ({id})", label.name),
-            None => label.plain(),
+        Some(match (self.process, &label.parent) {
+            (Some(id), Some(parent)) => format!("{parent}/{} ({id})", label.name),
+            (Some(id), None) => format!("{} ({id})", label.name),
+            (None, _) => label.plain(),
         })
     }
 }
