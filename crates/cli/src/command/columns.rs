@@ -126,7 +126,8 @@ impl Columns {
             if known.is_none() && !self.known.is_empty() && reading.value.is_err() {
                 return;
             }
-            let label = reading.instance.as_ref().map(plain_label);
+            let (object, _) = query.english_names_of(reading);
+            let label = reading.instance.as_ref().map(|label| plain_label(label, &object));
             self.paths.push(known.unwrap_or_else(|| path(query, reading, label, self.localised)));
             self.places.insert(key, next);
             self.order.push(next);
@@ -185,8 +186,13 @@ fn plain_name(parent: Option<&str>, name: &str, order: u32) -> String {
     format!("({parent}{}{order})", plain(name).replace(['\\', '/'], "_"))
 }
 
-fn plain_label(label: &InstanceLabel) -> String {
-    plain_name(label.parent.as_deref(), &label.name, label.order)
+fn plain_label(label: &InstanceLabel, object: &str) -> String {
+    // A log of single counters has no parents: there, a thread's name begins with its process.
+    let (parent, name) = match (&label.parent, label.name.rsplit_once('/')) {
+        (None, Some((process, thread))) if object == "Thread" => (Some(process), thread),
+        (parent, _) => (parent.as_deref(), &*label.name),
+    };
+    plain_name(parent, name, label.order)
 }
 
 /// The path of a reading, with this instance. The names are English unless `localised`.

@@ -324,6 +324,23 @@ fn a_recording_of_a_recording_has_each_sample_whatever_is_asked_for() {
 }
 
 #[test]
+fn threads_of_a_text_log_keep_their_process_by_way_of_other_forms() {
+    let folder = Folder::new();
+    let column = r"\\box\Thread(sqlservr/12)\% Processor Time";
+    let row = |second: i32| format!("\"11/27/2026 10:00:0{second}.000\",\"{second}\"\r\n");
+    let log = format!("\"(PDH-CSV 4.0) (UTC)(0)\",\"{column}\"\r\n{}{}", row(1), row(2));
+    let log = folder.file("threads.csv", &log);
+    for form in ["phr", "blg"] {
+        let [between, out] = [form, "csv"]
+            .map(|ending| folder.path().join(format!("{form}.{ending}")).display().to_string());
+        perfhive(["convert", &log, &between]).ok();
+        perfhive(["convert", &between, &out]).ok();
+        let text = std::fs::read_to_string(&out).unwrap();
+        assert!(text.lines().next().unwrap().contains(column), "{text}");
+    }
+}
+
+#[test]
 fn a_part_of_a_recording_is_chosen_by_time() {
     let Some(log) = log() else { return };
     let source = format!("file:{log}");
