@@ -177,7 +177,8 @@ impl<W: Write + Send> Delivery for JsonLines<W> {
             .map(|one| {
                 json!({
                     "source": &*one.source, "events": one.events, "lost": one.lost,
-                    "missed": one.missed, "filtered": one.filtered, "skipped": one.skipped,
+                    "missed": one.missed, "listed_every": one.listed_every.map(|every| every.as_secs_f64()),
+                    "filtered": one.filtered, "skipped": one.skipped,
                     "busy": one.busy.as_secs_f64(), "error": one.failure,
                 })
             })

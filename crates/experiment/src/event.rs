@@ -83,6 +83,13 @@ pub trait EventSource: Send {
     fn interval(&self) -> Option<Duration> {
         None
     }
+
+    /// The time between two lists in which the source looks for its events, such as processes. What
+    /// begins and ends between two lists is missed, and not counted. `None` for a source that is
+    /// told of each event.
+    fn listed_every(&self) -> Option<Duration> {
+        None
+    }
 }
 
 /// The event source of events at equal distances of time. Events that are due while a measurement

@@ -257,6 +257,10 @@ impl Processes {
 }
 
 impl EventSource for Processes {
+    fn listed_every(&self) -> Option<Duration> {
+        self.every()
+    }
+
     fn name(&self) -> &str {
         &self.name
     }

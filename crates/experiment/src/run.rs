@@ -86,6 +86,10 @@ pub struct BindingCounts {
     pub lost: u64,
     /// The number of events that the event source knows it missed.
     pub missed: u64,
+    /// The time between two lists in which the event source looks for its events
+    /// ([`EventSource::listed_every`]): what begins and ends between two lists is in no count. `None`
+    /// for a source that is told of each event.
+    pub listed_every: Option<Duration>,
     /// The number of events that came while the binding was stopped or had reached its limit.
     pub skipped: u64,
     /// The sum of the times from when the source returned an event until its record was complete.
@@ -122,6 +126,7 @@ pub struct ExperimentEnd {
 struct Bound {
     source: Arc<str>,
     interval: Option<Duration>,
+    listed_every: Option<Duration>,
     columns: Vec<RecordColumn>,
     store: RecordStore,
     closer: Mutex<Closer>,
@@ -353,6 +358,7 @@ impl ExperimentHandle {
         let bound = Arc::new(Bound {
             source: source.name().into(),
             interval: source.interval(),
+            listed_every: source.listed_every(),
             columns,
             store,
             closer: Mutex::new(source.closer()),
@@ -609,6 +615,7 @@ impl Bound {
             filtered: load(&self.filtered) + load(&self.filtered_late),
             lost: self.store.lost() + load(&self.undelivered),
             missed: load(&self.missed),
+            listed_every: self.listed_every,
             skipped: load(&self.skipped),
             busy: Duration::from_nanos(load(&self.busy)),
             limit: Some(load(&self.limit)).filter(|limit| *limit < u64::MAX),

@@ -111,6 +111,10 @@ impl Threads {
 }
 
 impl EventSource for Threads {
+    fn listed_every(&self) -> Option<Duration> {
+        self.every()
+    }
+
     fn name(&self) -> &str {
         &self.name
     }

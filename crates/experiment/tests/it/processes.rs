@@ -77,4 +77,5 @@ fn long_process_is_an_event_by_lists_too() {
     for kind in [EventKind::Start, EventKind::End] {
         assert_eq!(counts(&end, name, kind), 1);
     }
+    assert_eq!(end.bindings[0].listed_every, Some(Duration::from_millis(5)));
 }

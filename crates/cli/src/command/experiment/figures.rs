@@ -1,10 +1,20 @@
 //! Tables of figures by event, of a running experiment and of its records.
 
+use crate::text::escape::Escaped;
 use crate::text::style::Style;
 use crate::text::table::{Align, Table};
 use perfhive::experiment::{EventKind, SummaryFigures};
 use perfhive::measure::SensorName;
 use perfhive_view::number::{bytes_scaled, push_float, push_grouped};
+
+/// The line about a source that lists its processes or threads every so many seconds.
+pub(in crate::command) fn listed(source: &str, every: f64) -> String {
+    let ms = every * 1e3;
+    format!(
+        "! {}: found in lists, every {ms} ms; what began and ended between two is not counted",
+        Escaped(source)
+    )
+}
 
 /// The figures of a sensor at the events of one name.
 pub(in crate::command) struct SensorFigures<'a> {

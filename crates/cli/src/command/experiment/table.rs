@@ -108,6 +108,10 @@ fn losses(text: &mut String, palette: Palette, end: &ExperimentEnd) {
             ));
             whole = false;
         }
+        if let Some(every) = one.listed_every {
+            attention(figures::listed(&one.source, every.as_secs_f64()));
+            whole = false;
+        }
         if one.missed > 0 {
             attention(format!(
                 "! {}: {} events were missed, because they came faster than they were measured{}",

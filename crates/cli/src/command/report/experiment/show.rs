@@ -82,6 +82,9 @@ pub(super) fn page(
                     attention(format!("! {}: {count} {what}", Escaped(name)));
                 }
             }
+            if let Some(every) = source["listed_every"].as_f64() {
+                attention(figures::listed(name, every));
+            }
             if let Some(error) = source["error"].as_str() {
                 attention(format!("! {}: {}", Escaped(name), Escaped(error)));
             }
