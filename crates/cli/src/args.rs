@@ -251,7 +251,7 @@ pub(crate) enum Command {
     #[command(after_help = help::here(help::RECORD))]
     Record(Record),
     /// Write a recording in another form
-    #[command(after_help = help::here(help::CONVERT), override_usage = help::CONVERT_USAGE)]
+    #[command(after_help = help::here(help::CONVERT), override_usage = "perfhive convert [OPTIONS] <IN>... <OUT>")]
     Convert(Convert),
     /// Show what a recording holds
     #[command(after_help = help::here(help::INFO))]

@@ -455,10 +455,6 @@ Examples:
   perfhive relog server.blg -f csv -o server.csv -t 10
   perfhive relog server.blg -c '\Process(*)\Working Set' -f csv -o ws.csv -y";
 
-/// Two forms, which clap cannot derive.
-pub(super) const CONVERT_USAGE: &str = "perfhive convert [OPTIONS] <IN>... <OUT>
-       perfhive convert [OPTIONS] <IN>... --output <OUT>";
-
 pub(super) const CONVERT: &str = r"Examples:
   perfhive convert log.blg log.csv              every counter, as relog writes it
   perfhive convert log.blg -o log.csv -p '\Process(*)\Working Set'

@@ -379,6 +379,8 @@ fn wrong_uses_are_refused_with_the_way_out() {
     let phr = folder.file("b.phr", "x");
     let error = perfhive(["convert", &phr, "-o", &phr]).fails(2);
     assert!(error.contains("is what is read"), "{error}");
+    let error = perfhive(["convert"]).fails(2);
+    assert!(!error.contains("OPTIONS"), "{error}");
     let error = perfhive(["convert", &phr]).fails(2);
     assert!(error.contains("name the file to write"), "{error}");
     let kept = folder.file("c.csv", "x");
