@@ -109,7 +109,7 @@ pub(crate) struct BinaryLog<R> {
     faults: Vec<Fault>,
     /// The number of faults beyond [`MOST_FAULTS`].
     more_faults: usize,
-    /// Whether the log is read for the first time. Only then faults are added.
+    /// Whether the log is read for the first time. Faults are added only then.
     is_first: bool,
     /// The number of the sample that was read last, from 1; 0 before the first.
     number: u64,
@@ -136,10 +136,11 @@ struct Mark {
 }
 
 impl BinaryLog<BufReader<File>> {
-    /// Opens a log and reads it once. Names that earlier logs made up (`before`) keep their indexes.
+    /// Opens a log and reads it once. Names that got made-up indexes in earlier logs (`before`) keep these indexes.
     ///
     /// # Errors
-    /// [`SourceErrorKind::Malformed`] where no sample can be read.
+    /// [`SourceErrorKind::Malformed`] where the log has no sample that can be read, [`SourceErrorKind::Mismatch`] where
+    /// its samples are not of one machine, [`SourceErrorKind::Unavailable`] where the file cannot be read.
     pub(crate) fn open(path: &Path, before: &MadeUpNames) -> Result<Self, SourceError> {
         let failed = |cause| error(path, SourceErrorKind::Unavailable, cause);
         let file = BufReader::with_capacity(1 << 16, File::open(path).map_err(failed)?);
@@ -148,7 +149,8 @@ impl BinaryLog<BufReader<File>> {
 }
 
 impl<R: Read + Seek> BinaryLog<R> {
-    /// Reads a log once; `name` is the file's name for messages, `before` has the names that earlier logs made up.
+    /// Reads a log once; `name` is the file's name for messages, `before` has the names that got
+    /// made-up indexes in earlier logs.
     pub(crate) fn of(name: &str, input: R, before: &MadeUpNames) -> Result<Self, SourceError> {
         let failed = |cause| SourceError::new(SourceErrorKind::Unavailable, name, cause);
         let mut log = Self {
@@ -186,7 +188,7 @@ impl<R: Read + Seek> BinaryLog<R> {
         let (mut titles, mut catalogue) = (Vec::new(), Vec::new());
         let mut bias: Option<i64> = None;
         while let Some(event) = self.events.next().map_err(|cause| self.failed(cause))? {
-            // The last event of a buffer is about as old as the writing of the buffer, or one sample older.
+            // The last event of a buffer is as old as the writing of the buffer, or older by about one sample.
             if let Some(lag) = self.events.lag(&event) {
                 let zone = whole_quarters(lag);
                 if zone.abs() <= MOST_BIAS && lag.abs_diff(zone) <= MOST_REST {

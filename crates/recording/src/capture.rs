@@ -50,17 +50,18 @@ impl CaptureOptions {
         Self::default()
     }
 
-    /// Sets whether the name of the machine and those of instances are replaced by hashes, and
-    /// texts in counters are blanked. Names that every machine has (`_Total`, `0`, `svchost`) stay.
-    /// One name has one hash in a capture, and another in the next, so that names cannot be looked
-    /// up.
+    /// Sets whether the name of the machine and those of instances are replaced by hashes, and texts in counters are
+    /// blanked. Names that every machine has (`_Total`, `0`, `svchost`) stay. A name has one hash in a capture and
+    /// another hash in the next, so that names cannot be looked up. The manifest then has no messages of faults, and of
+    /// the source's address only the scheme.
     #[must_use]
     pub fn hash_names(mut self, hash: bool) -> Self {
         self.hash_names = hash;
         self
     }
 
-    /// Notes in the manifest which queries make up a sample.
+    /// Sets which queries make up a sample, for the manifest. If all of them are lists of objects,
+    /// the source is asked for the titles of these objects only.
     #[must_use]
     pub fn queries(mut self, queries: &[ObjectQuery]) -> Self {
         self.queries = queries.to_vec();
@@ -74,8 +75,8 @@ impl CaptureOptions {
         self
     }
 
-    /// Notes the operating system that the source runs on, with version and architecture
-    /// (`linux 6.1 x86_64`).
+    /// Notes in the manifest the operating system that the source runs on, with version and
+    /// architecture (`linux 6.1 x86_64`).
     #[must_use]
     pub fn system(mut self, system: Option<String>) -> Self {
         self.system = system;
@@ -135,7 +136,7 @@ impl Capture {
                 // A language that is listed but missing is left out.
                 Err(error) if error.kind() == SourceErrorKind::NotFound => {}
                 Err(error) if error.is_transient() => return Err(error),
-                // So is a damaged one: the damage may be the reason for the capture.
+                // A damaged one is left out as well, with a fault: the damage may be the reason for the capture.
                 Err(error) => faults.push((*language, error)),
             }
         }

@@ -17,8 +17,8 @@ impl Chain {
     /// Chains recordings, given in any order, each with its name for messages.
     ///
     /// # Errors
-    /// [`SourceErrorKind::Mismatch`] where the recordings are of different machines, and the errors
-    /// of reading them.
+    /// [`SourceErrorKind::Mismatch`] where the recordings are of different machines; an error of
+    /// reading them is returned as it is.
     pub(crate) fn new(mut parts: Vec<(String, Box<dyn Samples>)>) -> Result<Self, SourceError> {
         let mut first: Option<(String, String)> = None;
         for (name, part) in &mut parts {

@@ -18,7 +18,7 @@ pub(crate) fn error(
     SourceError::new(kind, &path.display().to_string(), message)
 }
 
-/// Reads the bytes of one raw data block, whatever they hold.
+/// Reads the bytes of a file with one raw data block. The bytes are not examined.
 ///
 /// # Errors
 /// If the file cannot be read, or is larger than 128 MiB, which no data block is.
@@ -26,7 +26,7 @@ pub fn read_block(path: impl AsRef<Path>) -> Result<Vec<u8>, SourceError> {
     read(path.as_ref(), BLOCK)
 }
 
-/// The error of a pipe, a socket or a device.
+/// The message for a path that leads to a pipe, a socket or a device.
 pub(crate) const NO_FILE: &str =
     "is not a regular file; write what it gives to a file first, and name that";
 

@@ -56,9 +56,9 @@ mod records;
 mod replay;
 mod text_log;
 
-/// Decodes bytes as payloads of samples, for the fuzz target. Each payload stands behind its length
-/// of two bytes; the first is that of a keyframe. Checksums and compression would hide the decoder
-/// from the fuzzer.
+/// Decodes bytes as payloads of samples, for the fuzz target. In front of each payload stand two
+/// bytes with its length. The first payload is that of a keyframe. Checksums and compression would
+/// hide the decoder from the fuzzer.
 #[cfg(fuzzing)]
 pub fn fuzz_samples(bytes: &[u8]) {
     phr::fuzz_samples(bytes);

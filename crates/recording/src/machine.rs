@@ -7,9 +7,9 @@ use perfhive_engine::{
 use perfhive_format::LanguageId;
 use std::sync::Arc;
 
-/// The samples of one machine, taken from a recording with blocks of several machines, such as a
-/// log of the counters of several machines. Other sources answer with the objects of the first
-/// machine; this one answers with the objects of the machine that is named.
+/// The samples of one machine, taken from a recording with blocks of several machines, such as a log of the counters of
+/// several machines. The recording itself answers an ask for indexes with objects of its first machine. This source
+/// answers every ask with all objects of the machine that [`new`](Self::new) names.
 pub struct MachinePart {
     source: Box<dyn Source>,
     machine: String,

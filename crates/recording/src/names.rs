@@ -10,8 +10,8 @@ use std::fmt;
 /// far below.
 const FIRST: u32 = 1 << 30;
 
-/// Whether an index was made up for a name. A text log has no indexes, and its names are in its own
-/// language. A binary log has no index for a name that is not in its title list.
+/// Whether a title index was made up for a name when a recording was read, since the recording has none for it: a text
+/// log has no indexes at all, a binary log none for names that are not in its title list.
 #[must_use]
 pub fn is_made_up(index: TitleIndex) -> bool {
     index.0 >= FIRST
@@ -32,7 +32,7 @@ impl MadeUpNames {
         let mut names = Self { list: before.list.clone(), known: HashMap::new() };
         let mut first: HashMap<TitleIndex, &str> = HashMap::new();
         for title in &titles.titles {
-            // What has the second name of an index would be shown under the first.
+            // An object or counter with the second name of an index would be shown under the first name.
             if *first.entry(title.index).or_insert(&title.text) == title.text {
                 names.known.entry(title.text.clone()).or_insert(title.index);
             }

@@ -17,16 +17,21 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Opens raw data blocks, one a file, perfhive's recordings and binary logs of perfmon as
-/// successive samples of one machine; or text logs of perfmon; or a single folder that
-/// [`Capture`](crate::Capture) wrote, also by its manifest or one of its title lists; or a single
-/// file with the records of an experiment. `name` is the source's name in messages. Title lists in
-/// `titles` are preferred to those of a capture or log. Text logs are in `encoding`; without one,
-/// those that are neither UTF-8 nor UTF-16 are read as Windows-1252, with a warning.
+/// Opens files with recorded performance data as one source. `blocks` are one of these:
+///
+/// - raw data blocks (a block in each file), perfhive's recordings and binary logs of perfmon, in any mixture: samples
+///   of one machine;
+/// - text logs of perfmon, of one machine;
+/// - a single folder that [`Capture`](crate::Capture) wrote, or its manifest, or one of its title lists;
+/// - a single file with the records of an experiment.
+///
+/// `name` is the source's name in messages. `titles` are files with title lists, which are preferred to the titles in
+/// `blocks`. Text logs are in `encoding`; without one, those that are neither UTF-8 nor UTF-16 are read as
+/// Windows-1252, with a warning.
 ///
 /// # Errors
-/// [`SourceErrorKind::Malformed`] if a file is not a data block or a capture is damaged,
-/// [`SourceErrorKind::Mismatch`] if the files are not samples of one machine,
+/// [`SourceErrorKind::Malformed`] if a file is none of these or a capture is damaged,
+/// [`SourceErrorKind::Mismatch`] if the files are not of one machine or cannot be read together,
 /// [`SourceErrorKind::Denied`] or [`SourceErrorKind::Unavailable`] if a file cannot be read.
 pub fn open(
     name: &str,
@@ -70,7 +75,7 @@ pub fn open(
             parts.end_blocks(name)?;
             parts.add_log(path)?;
         } else if is_text_log(path, encoding) {
-            // Its indexes are made up, and the others have Windows' own.
+            // The indexes of a text log are made up, those of the other files are Windows' own.
             let message = "is a text log, which is read with other text logs only";
             return Err(error(path, SourceErrorKind::Mismatch, message));
         } else if phr::is_damaged_recording(path) {
@@ -114,7 +119,7 @@ fn open_text_logs(
     let mut faults = Vec::new();
     for path in logs {
         if !is_text_log(path, encoding) {
-            // The error of a file that cannot be read is the better one.
+            // If the file cannot be opened, that error is returned instead, since it says more.
             let _ = std::fs::File::open(path)
                 .map_err(|cause| error(path, SourceErrorKind::Unavailable, cause))?;
             let message = "is not a text log, as the first file is: only such are read with it";
@@ -133,7 +138,7 @@ fn open_text_logs(
 #[derive(Default)]
 struct Parts {
     samples: Vec<(String, Box<dyn Samples>)>,
-    /// The samples from files of data blocks that are not yet made a recording, in memory.
+    /// The samples from files of data blocks, until [`end_blocks`](Self::end_blocks) makes a recording of them.
     blocks: Vec<Vec<RecordedBlock>>,
     titles: Vec<Arc<TitleDatabase>>,
     /// The titles of all binary logs, with the names for which an index was made up.
@@ -177,8 +182,8 @@ impl Parts {
         Ok(())
     }
 
-    /// Adds the names of a file. If a file before gives one of the indexes another name, the
-    /// objects of this file would be shown under that name; that is an error.
+    /// Adds the names of a file. It is an error if an earlier file gives one of the indexes another
+    /// name, since the objects of this file would be shown under that name.
     fn add_names(
         &mut self,
         path: &Path,
@@ -199,7 +204,7 @@ impl Parts {
         Ok(())
     }
 
-    /// Makes one recording of the blocks so far.
+    /// Makes one recording, in memory, of the blocks so far, and appends it to `samples`.
     fn end_blocks(&mut self, name: &str) -> Result<(), SourceError> {
         let blocks = std::mem::take(&mut self.blocks);
         if let Some(first) = blocks.first().and_then(|sample| sample.first()) {
@@ -210,9 +215,9 @@ impl Parts {
     }
 }
 
-/// The reader that filled the Process object of a capture, in one line for people; `None` for other
-/// recordings, and for a capture that does not tell. Of the first 64 blocks with an origin, the
-/// first one with the object decides, since most captures have one origin only.
+/// A line for people that says which reader filled the Process object of a capture: the registry, the native functions,
+/// or another. `None` for other recordings, and for a capture that does not tell. Of the first 64 blocks with a known
+/// origin, the first one that has the object decides, since most captures have one origin only.
 #[must_use]
 pub fn reader_of_processes(paths: &[PathBuf]) -> Option<String> {
     const PROCESS: TitleIndex = TitleIndex(230);
@@ -280,7 +285,7 @@ fn listed_block(listed: &ListedFile) -> Result<(String, Vec<u8>), SourceError> {
     whole_block(&listed.path)
 }
 
-/// Checks that a listed path is a regular file of the length in the manifest. A pipe would
+/// Checks that a listed path is a regular file of the length in the manifest. Reading a pipe would
 /// block for ever.
 fn check(listed: &ListedFile) -> Result<(), SourceError> {
     let path = &listed.path;

@@ -37,12 +37,12 @@ const EVERYWHERE: &[&str] = &[
     "wmiprvse",
 ];
 
-/// The largest number of digits in a name that counts as the number of a processor, disk or thread.
-/// A longer number may identify a person or a machine.
+/// The most digits of a name that is taken for the number of a processor, disk or thread. More
+/// digits may identify a person or a machine.
 const MOST_DIGITS: usize = 4;
 
-/// A hash for each name, the same in the whole capture. The random keys of the hashes are stored
-/// nowhere, so that nobody can guess names and compare their hashes.
+/// Makes a hash for each name, the same in the whole capture. The random keys of the hashes are
+/// stored nowhere, so that nobody can guess names and compare their hashes.
 #[derive(Debug)]
 pub(super) struct Pseudonyms(RandomState);
 

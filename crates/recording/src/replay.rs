@@ -255,8 +255,8 @@ impl ReplaySource {
     }
 }
 
-/// The origin that stands for a label, a number that no live source has, and the label; 0 and
-/// `None` without a label.
+/// The origin that stands for a label (a number that no live source has), and the label itself; 0
+/// and `None` without a label. `labels` has the labels so far, and a new one is added to it.
 pub(crate) fn origin_of(
     labels: &mut Vec<Arc<str>>,
     label: Option<String>,

@@ -30,13 +30,13 @@ const MOST: usize = 64;
 
 /// The most instances of an object in a sample.
 const MOST_ROWS: usize = 1 << 16;
-/// The most values without a valid status that become faults of one sample.
+/// The most values with an invalid status that become faults of one sample.
 const MOST_MISSING: usize = 64;
 
 /// The most UTF-16 units of an instance's name.
 const LONGEST_NAME: usize = 1024;
 
-/// The title index of the mask, which no name has.
+/// The title index of the mask: 0, which stands for no name.
 const NO_NAME: TitleIndex = TitleIndex(0);
 
 /// The numbers that PDH recorded of a counter.
@@ -90,11 +90,11 @@ struct Object {
     left_out: usize,
     /// The instances of this sample so far. Behind them are the rows of the previous sample from
     /// that place on: most samples have the same instances in the same order. PDH does not number
-    /// instances of one name.
+    /// instances of one name, so their order tells them apart.
     rows: Vec<Row>,
     /// The number of rows that belong to this sample.
     used: usize,
-    /// The places of the rows of each name.
+    /// For each instance name, the places of its rows in `rows`.
     by_name: HashMap<Vec<u8>, Vec<usize>>,
     /// The readings of each [`Clock`], as the counters of this sample have them.
     clocks: [Told; 3],
@@ -259,8 +259,8 @@ impl Counters {
         }
     }
 
-    /// Makes the blocks of the sample; the next sample begins empty. An object with counters that contradict one
-    /// another has no block: `Err` has its name.
+    /// Makes the blocks of the sample; the next sample begins empty. An object whose counters have
+    /// different readings of one clock has no block: `Err` has the object's name.
     pub(super) fn blocks(&mut self, names: &mut MadeUpNames) -> Vec<Result<Vec<u8>, String>> {
         let local = self.local.take().unwrap_or_default();
         let present = || self.objects.iter().filter(|object| object.used > 0);
@@ -350,8 +350,9 @@ impl Object {
         Some(self.columns.len() - 1)
     }
 
-    /// Whether the row at `place` has this name and is of this sample. The next row of the previous sample becomes
-    /// a row of this one, without values.
+    /// Whether the row at `place` has this name and is of this sample. If `place` is the first one
+    /// behind the rows of this sample, and the row of the previous sample there has the name, that
+    /// row becomes a row of this sample, without values.
     fn expects(&mut self, place: usize, name: &[u8]) -> bool {
         let is_next = place == self.used;
         let row = self.rows.get_mut(place).filter(|row| row.name == name);
@@ -436,7 +437,8 @@ impl Object {
         self.clocks.get(clock as usize).copied().unwrap_or_default()
     }
 
-    /// The block of this sample; `None` where the object's counters are not of one moment.
+    /// The block of this sample; `None` where the object's counters have different readings of one
+    /// clock, or make no block.
     fn block(
         &mut self,
         time: FileTime,

@@ -38,7 +38,7 @@ pub(super) struct Event {
 }
 
 impl Event {
-    /// The event at a place of a buffer; `None` behind the last event, or where it is damaged.
+    /// The event at a place of a buffer; `None` behind the last event, or where the event is damaged.
     fn of(buffer: &[u8], place: Place) -> Option<Self> {
         let bytes = buffer.get(place.at..)?;
         let length = usize::from(u16_at(bytes, 0)?);
@@ -60,11 +60,11 @@ pub(super) struct Events<R> {
     /// The offset of the next buffer.
     next: u64,
     at: usize,
-    /// The offset of a buffer without its end; `None` if there is none, and once the reader took it
-    /// from here to report it.
+    /// The offset of the buffer at which the file is cut off; `None` if it is not cut off, and
+    /// after the reader has taken the offset to report it.
     pub(super) cut: Option<u64>,
-    /// The offset of another log behind this one; `None` if there is none, and once the reader took
-    /// it from here to report it.
+    /// The offset of another log behind this one; `None` if there is none, and after the reader has
+    /// taken the offset to report it.
     pub(super) another: Option<u64>,
 }
 
@@ -122,8 +122,9 @@ impl<R: Read + Seek> Events<R> {
     }
 
     /// The time from the last event of a buffer to the writing of the buffer, in steps of 100 ns:
-    /// the buffer's time, which is UTC, less the event's, which is local. `None` for other events,
-    /// which may be older by as much as zones differ, and where one of the two times is missing.
+    /// the buffer's time, which is UTC, less the event's, which is local. So it contains the zone's
+    /// difference from UTC. `None` if `event` is not the last one of its buffer, since it may then
+    /// be older by as much as zones differ, or if one of the two times is missing.
     pub(super) fn lag(&self, event: &Event) -> Option<i64> {
         if Event::of(&self.buffer, Place { buffer: self.start, at: self.at }).is_some() {
             return None;

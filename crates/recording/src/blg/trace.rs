@@ -27,7 +27,7 @@ const SYSTEM_TIME: u32 = 2;
 
 /// The description of a trace in its first buffer.
 pub(super) struct TraceHead {
-    /// The trace's own number, which each event repeats.
+    /// The trace's GUID, which each event repeats.
     pub(super) guid: [u8; 16],
     /// The name of the file.
     pub(super) file: String,
@@ -60,7 +60,8 @@ impl<W: Write + Seek> Trace<W> {
         Ok(trace)
     }
 
-    /// Appends a record as one event for each [`PART`] of its bytes. `time` is UTC.
+    /// Appends a record, cut into events with at most [`PART`] of its bytes each. `kind` is the
+    /// kind of these events, `time` their time in UTC.
     pub(super) fn record(
         &mut self,
         kind: u8,
@@ -99,8 +100,8 @@ impl<W: Write + Seek> Trace<W> {
         into.resize(into.len().next_multiple_of(8), 0);
     }
 
-    /// Writes the buffer that is being filled; `wanted` is the number of bytes that found no room
-    /// in it, and `is_last` is noted in its header.
+    /// Writes to the output the buffer that is being filled. `wanted` is the number of bytes that
+    /// found no room in the buffer; `is_last` is noted in the buffer's header.
     fn write(&mut self, wanted: usize, is_last: bool) -> std::io::Result<()> {
         let used = self.buffer.len();
         let stamp = self.last;
@@ -184,8 +185,8 @@ impl<W: Write + Seek> Trace<W> {
 }
 
 /// Fills the header of a buffer (`WMI_BUFFER_HEADER`). `used` is the number of used bytes, and
-/// `current` the same with the bytes that found no room; in the first buffer, `used` is 0 and
-/// `current` is the number of used bytes.
+/// `current` that number plus the number of bytes that found no room; in the first buffer, `used`
+/// is 0 and `current` is the number of used bytes.
 fn buffer_header(buffer: &mut [u8], (number, stamp): (u64, FileTime), used: usize, current: usize) {
     let mut header = Vec::with_capacity(BUFFER_HEADER);
     for value in [BUFFER, used, current, 0] {

@@ -1,8 +1,8 @@
-//! Writes a log that has its counters one by one.
+//! Writes a binary log that has its counters one by one, not as data blocks.
 //!
-//! A log has titles, a catalogue, and samples. In a sample, each counter has a sub-record; that of
-//! an object with instances holds all instances. So any source can be written. The log has both
-//! numbers of each counter, from which every program cooks its own values.
+//! A log has titles, a catalogue, and samples. In a sample, each counter has a sub-record; the sub-record of a counter
+//! with instances holds all instances. So the counters of any source can be written. The log has the raw numbers of
+//! each counter (value, and base or clock), from which every program cooks its own values.
 
 use super::catalogue::{self, ALL, Entry};
 use super::counters::clock_of;
@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// The status of a counter without a value: `PDH_CSTATUS_INVALID_DATA`.
 const NO_VALUE: u32 = 0xC000_0BBA;
 
-/// The counters of a binary log, in the order in which they appear.
+/// The counters that a binary log will have, in the order in which they were added.
 #[derive(Default)]
 pub struct BinaryLogCounters {
     entries: Vec<Entry>,
@@ -114,8 +114,8 @@ pub struct BinaryLogWriter {
 }
 
 impl BinaryLogWriter {
-    /// Creates a log with these counters. A file that exists is replaced. `titles` are the English
-    /// names of the machine, and `zone` is the time zone of the log's times.
+    /// Creates a log with these counters. A file that exists is replaced. `titles` is the English title database of the
+    /// machine, whose names the log gets; `zone` is the time zone of the log's times.
     ///
     /// # Errors
     /// An error where the file cannot be created.
@@ -143,9 +143,9 @@ impl BinaryLogWriter {
         })
     }
 
-    /// Appends a sample of a time in UTC. A reading is left out if it has no raw value, if the log
-    /// does not have its counter, if the type or frequency of the counter has changed, or if an
-    /// earlier reading of the sample has the same counter and instance.
+    /// Appends a sample; `time` is its time in UTC. A reading is left out if it has no raw value, if the log does not
+    /// have its counter, if the type or frequency of the counter has changed since it was added to the log's counters,
+    /// or if an earlier reading of the sample has the same counter and instance.
     ///
     /// # Errors
     /// An error where the file cannot be written.
@@ -217,8 +217,8 @@ impl BinaryLogWriter {
         let parent = label.parent.as_ref().map_or(String::new(), |parent| format!("{parent}/"));
         let name = format!("{parent}{}", label.name);
         let order = values.orders.entry(name.clone()).or_default();
-        // Instances of one name are told apart by their place. Where an earlier one has no value,
-        // the number is written.
+        // Readers number instances of one name by their order in the log. If an earlier instance of
+        // the name has no value, that order would be wrong, so the name is written with its number.
         let name = match *order == label.order {
             true => name,
             false => format!("{name}#{}", label.order),

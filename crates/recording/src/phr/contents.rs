@@ -38,15 +38,15 @@ pub(super) struct ListedBlock<'a> {
     pub(super) length: usize,
 }
 
-/// Appends the beginning of a sample's payload: the list of its blocks, and its faults, without the
-/// damage in its blocks and with at most [`MOST_FAULTS`].
+/// Appends the beginning of a sample's payload: the list of its blocks, and at most [`MOST_FAULTS`]
+/// of its faults. Faults about damage in its blocks are left out.
 pub(super) fn put_sample_head(snapshot: &Snapshot, out: &mut Vec<u8>) {
     put(out, snapshot.frames().len() as u64);
     for frame in snapshot.frames() {
         put_bytes(out, frame.label().as_bytes());
         put(out, frame.as_bytes().len() as u64);
     }
-    // What damage a block has, its reader finds again.
+    // A reader of the block finds its damage again.
     let is_recorded = |fault: &&Fault| {
         !matches!(fault.kind, FaultKind::DamagedObject(_) | FaultKind::DamagedName(_))
     };

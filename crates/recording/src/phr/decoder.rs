@@ -1,4 +1,4 @@
-//! The bytes of a sample from its differences to the sample before; `encoder.rs` is the way there.
+//! The bytes of a sample from its differences to the sample before; `encoder.rs` does the reverse.
 //!
 //! The decoder knows nothing of data blocks: a sample is a list of segments, and each segment
 //! is predicted by a segment of the sample before, by one further up in the same sample, or not
@@ -19,6 +19,7 @@ pub(super) const JUMP: u8 = 2;
 /// their bytes stand behind the operations.
 pub(super) const RAW: u8 = 3;
 /// As many segments as the following number says are predicted by earlier segments of this sample.
+/// For each of them a number follows: how many segments further up its prediction lies.
 pub(super) const ALIKE: u8 = 4;
 
 /// The largest number of segments of a sample.

@@ -202,12 +202,14 @@ impl Encoder {
         if segment.kind() == SegmentKind::Counters || self.before.segments.is_empty() {
             return None;
         }
-        // Instances ended.
+        // If instances ended, the counterpart stands a little further on.
         let further = (next..).take(NEAR).find(|at| self.is_same(number, *at));
         if further.is_some() {
             return further;
         }
-        // Instances began. Counters stand at `next` where an instance has others than before.
+        // If instances began, this segment is new, and the segment at `next` has its counterpart
+        // further on in this sample. Where an instance's counters have another length than before,
+        // the old ones stand at `next`; they are passed over.
         let is_counters = |of: &_| matches!(of, Some(SegmentKind::Counters));
         let kind = self.before.segment(next).map(|of| of.kind());
         let next = next + usize::from(is_counters(&kind));
@@ -291,7 +293,8 @@ struct Columns {
 }
 
 impl Columns {
-    /// Appends the differences of `pairs`, segments of `words` words each.
+    /// Appends the differences of `pairs`, segments of `words` words each. `zeros` is the number of
+    /// equal words that are not yet written.
     fn put<'a>(
         &mut self,
         words: usize,
@@ -309,7 +312,7 @@ impl Columns {
             for (bits, (predicted, bytes)) in bits.iter_mut().zip(whole) {
                 *bits |= u32::from_le_bytes(*predicted) ^ u32::from_le_bytes(*bytes);
             }
-            // The last word, which may not be whole, is not among these then.
+            // A last word that is not whole is not among these.
             if let Some(bits) = bits.last_mut() {
                 *bits |= word(predicted, words - 1) ^ word(bytes, words - 1);
             }
@@ -380,9 +383,9 @@ fn compare_alike(frames: &[Arc<Frame>], before: &Sample, changed: &mut Vec<Chang
     true
 }
 
-/// A number of bytes that are equal at the beginning of both: it may be smaller than their true
-/// number. At most a fixed number of bytes is compared, so that the time grows with the bytes of a
-/// sample and not with their square.
+/// The number of bytes that are equal at the beginning of both slices, in steps of 64 bytes and up
+/// to 64 KiB; more bytes may be equal. No more are compared, so that the time grows with the bytes
+/// of a sample and not with their square.
 fn equal_bytes(a: &[u8], b: &[u8]) -> usize {
     const WIDE: usize = 64;
     const MOST: usize = 1024;
@@ -394,7 +397,7 @@ fn equal_bytes(a: &[u8], b: &[u8]) -> usize {
 /// as the counters of the instance before. `None` if there is none, and for a segment that is not
 /// of counters or does not consist of whole words.
 fn alike(sample: &Sample, number: usize) -> Option<usize> {
-    // Between them stands the head of an instance, or of one without counters.
+    // Between the counters of two instances stand heads, also those of instances without counters.
     const NEAR: usize = 8;
     let segment = sample.segment(number)?;
     let may_be = segment.kind() == SegmentKind::Counters && segment.length.is_multiple_of(4);

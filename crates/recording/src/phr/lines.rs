@@ -1,7 +1,8 @@
 //! The records of an experiment in a recording: the lines that a text file of them has, compressed.
 //!
-//! Behind the head such a file has frames of lines alone, each a stream of its own. A frame is written with what is
-//! delivered at once, so that a killed program costs what was not delivered and at most the last frame.
+//! Behind its head such a file has only frames of lines, each compressed as a stream of its own.
+//! All lines that are delivered together are written at once, so a killed program loses only the
+//! lines that were not delivered, and at most the last frame.
 
 use super::reader::{Frames, MOST_GAPS, decompress, decompressor};
 use super::writer::{LEVEL, compress, exclusive, sync_folder};
@@ -28,8 +29,8 @@ const DAMAGED: &[u8] = b"?\n";
 /// The text that stands for a damaged end of the file: the beginning of a line.
 const TORN: &[u8] = b"?";
 
-/// Writes the lines of an experiment's records into a recording (`.phr`): what `JsonLines` of the crate
-/// `perfhive-experiment` writes to.
+/// Writes the lines of an experiment's records into a recording (`.phr`). `JsonLines` of the crate
+/// `perfhive-experiment` takes it as its output.
 ///
 /// ```
 /// use perfhive_recording::{EventRecording, RecordLines};
@@ -121,8 +122,8 @@ impl EventRecording {
 }
 
 impl Write for EventRecording {
-    /// Writes whole lines as one frame, at most a megabyte, or a part of a line that is longer or
-    /// not complete. Returns the number of bytes taken.
+    /// Writes the whole lines in the first megabyte of `bytes` as one frame. If no line ends there, these bytes are a
+    /// part of a line, and are written as they are. Returns the number of bytes written.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let room = bytes.get(..MOST_TEXT).unwrap_or(bytes);
         let last = room.iter().rposition(|byte| *byte == b'\n');
@@ -134,8 +135,8 @@ impl Write for EventRecording {
         Ok(part.len())
     }
 
-    /// Brings the lines to the disk (`fdatasync`) if the last time was ten seconds ago or more. So
-    /// the beginning of an experiment waits for nothing.
+    /// Brings the lines to the disk (`fdatasync`) if this was last done, or the file was created,
+    /// ten seconds ago or more. So the beginning of an experiment does not wait for the disk.
     fn flush(&mut self) -> io::Result<()> {
         if self.synced.elapsed() >= SYNC {
             self.file.sync_data()?;

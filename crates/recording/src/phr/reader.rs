@@ -179,8 +179,8 @@ pub(crate) struct Reader {
     /// Whether frames may follow behind `end`, because reading stopped at too much damage.
     is_cut: bool,
     definitions: Definitions,
-    /// Objects that are left out because their index had another name before, each with the offset
-    /// behind which samples lack it.
+    /// Objects that are left out because their index had another name before. The offset is that of
+    /// the definitions with the new name; samples behind it are read without the object.
     left_out: HashMap<TitleIndex, u64>,
     /// The decompressed bytes of all definitions and heads so far.
     facts: usize,
@@ -375,9 +375,9 @@ impl Reader {
         Ok(end)
     }
 
-    /// Reads the next sample of that time or later; `None` behind the last frame. A damaged sample
-    /// is left out with all others up to the next keyframe, and the next sample has a fault; if
-    /// none follows, a sample without frames has it.
+    /// Reads the next sample whose time is `from` or later; `None` behind the last frame. A damaged
+    /// sample is left out together with all others up to the next keyframe, and the next sample has
+    /// a fault that says so. If no sample follows, a sample without frames has the fault.
     fn read_next(&mut self, from: FileTime) -> Result<Option<Sample>, SourceError> {
         let mut faults = Vec::new();
         while self.next < self.end {

@@ -28,7 +28,7 @@ impl Rotation {
     /// Whether a file has reached a limit: by its length `bytes`, or by the time between its first
     /// sample (`begin`) and its next one (`next`).
     pub(super) fn is_due(&self, bytes: u64, begin: FileTime, next: FileTime) -> bool {
-        // A clock that was set back would keep a file open until it comes to its time again.
+        // In either direction: a clock that was set back would keep a file open until it reaches the old time again.
         let span = next.0.abs_diff(begin.0);
         let limit = |time: Duration| u64::try_from(time.as_nanos() / 100).unwrap_or(u64::MAX);
         self.bytes.is_some_and(|limit| bytes >= limit)

@@ -1,8 +1,8 @@
 //! A sample cut into segments.
 //!
 //! What is alike from sample to sample lies in segments of its own: the header of a block, the
-//! definition of each object, the head of each instance with its name, and its counters. The next
-//! sample finds the counterpart of each.
+//! definition of each object, the head of each instance with its name, and its counters. So most
+//! segments have a counterpart in the next sample that differs little.
 
 use super::decoder::MOST_SEGMENTS;
 use perfhive_engine::Frame;
@@ -116,7 +116,7 @@ impl Sample {
     }
 
     /// Replaces the frames of the sample and cuts them into segments. A frame that would make too
-    /// many is one segment. The frames have at most 4 GiB together.
+    /// many segments becomes a single segment. The frames have at most 4 GiB together.
     pub(super) fn set(&mut self, frames: &[Arc<Frame>]) {
         let expected = self.segments.len();
         self.clear();
@@ -136,7 +136,7 @@ impl Sample {
         }
     }
 
-    /// Replaces the frames of the sample by those of a sample that is cut as `other` is.
+    /// Replaces the frames of the sample by `frames`, which must be cut in the same way as those of `other`.
     pub(super) fn set_alike(&mut self, frames: &[Arc<Frame>], other: &Self) {
         self.frames.clear();
         self.frames.extend_from_slice(frames);
@@ -166,12 +166,12 @@ impl Sample {
 
     /// The bytes of the name of an instance; `head` is the instance's head.
     fn name(&self, head: &Segment) -> &[u8] {
-        // The number of the parent changes with its object's list, so it does not identify.
+        // The number of the parent, in front of the name, changes when instances of its object come or go.
         self.bytes_of(head).get(PERF_INSTANCE_DEFINITION::SIZE..).unwrap_or_default()
     }
 
-    /// Whether a segment is the counterpart of the segment `of` of the sample `other`. Segments of
-    /// counters are counterparts if they follow counterparts.
+    /// Whether a segment is the counterpart of the segment `of` of the sample `other`. For segments of counters this
+    /// compares their form only: they belong to one instance if the heads in front of them are counterparts.
     pub(super) fn is_same(&self, segment: &Segment, other: &Self, of: &Segment) -> bool {
         let is_same = segment.resembles(of) && segment.id == of.id;
         is_same && (segment.kind() != SegmentKind::Head || self.name(segment) == other.name(of))

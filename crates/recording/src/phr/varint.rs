@@ -22,7 +22,7 @@ pub(super) fn fold(difference: u32) -> u32 {
     (difference << 1) ^ ((difference as i32 >> 31) as u32)
 }
 
-/// The difference that [`fold`] made the number of.
+/// The difference of which [`fold`] made this number.
 pub(super) fn unfold(folded: u32) -> u32 {
     (folded >> 1) ^ (folded & 1).wrapping_neg()
 }

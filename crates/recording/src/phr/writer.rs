@@ -30,9 +30,9 @@ pub(super) const LEVEL: i32 = 3;
 /// milliseconds for it.
 const LEVEL_OF_NAMES: i32 = 6;
 
-/// The sizes of the tables in which the compressor looks for what it has seen, for long and for short
-/// matches, as powers of 2. Between two samples they leave the processor's caches: the usual ones, 128
-/// and 32 times as large, cost a third of what a sample of some thousand bytes costs.
+/// Parameters of the compressor: the sizes of its tables for long and for short matches, as powers of 2, and the least
+/// length of a match. The tables are small because they leave the processor's caches between two samples: with tables
+/// of the usual sizes, 128 and 32 times as large, they took a third of the time of a sample of some thousand bytes.
 const TABLES: [CParameter; 3] = [
     CParameter::HashLog(10),
     CParameter::ChainLog(11),
@@ -362,9 +362,8 @@ impl RecordingWriter {
         new
     }
 
-    /// Writes what readers need before the sample: before the first sample the head, once in
-    /// [`GROUP`] samples copies of the heads and definitions that have no copy, and new
-    /// definitions.
+    /// Writes what readers need before the sample: the head before the first sample; new
+    /// definitions; and, [`GROUP`] samples after heads and definitions were written, their copies.
     fn write_facts(
         &mut self,
         machine: &str,
@@ -490,8 +489,8 @@ impl RecordingWriter {
 }
 
 /// Whether `path` still leads to the file with this identity, and the file has all `written` bytes;
-/// `true` also if the system does not tell, with another error than that there is no file. On a
-/// system that does not tell files apart, any file of that length passes.
+/// `true` also if the system returns any other error than "not found". On a system that does not
+/// tell files apart, any file of that length passes.
 fn is_file_at(identity: FileIdentity, path: &Path, written: u64) -> bool {
     match std::fs::metadata(path) {
         Ok(found) => found.len() >= written && identity_of(&found) == identity,

@@ -1,7 +1,7 @@
 //! Events of an experiment and readings at them as data blocks.
 //!
-//! The object `Experiment Events` has an instance for each event name. Each sensor is a counter of an
-//! object with the name of the sensor's group, of an instance with the name of the sensor's instance.
+//! The object `Experiment Events` has an instance for each event name. A sensor is a counter: its
+//! object has the name of the sensor's group, its instance that of the sensor's instance.
 
 use super::RecordKind;
 use crate::names::MadeUpNames;
@@ -91,8 +91,8 @@ struct SensorObject {
     template: Option<ObjectTemplate>,
 }
 
-/// A maker of data blocks from the events of an experiment and the readings at them, which a reader of records adds
-/// one by one.
+/// Makes data blocks from the events of an experiment and the readings at them, which a reader of
+/// records adds one by one.
 ///
 /// A block has the counts of all events so far, and the newest reading of each sensor.
 #[derive(Debug)]
@@ -236,8 +236,8 @@ impl EventBlocks {
         }
     }
 
-    /// Notes an event with the index `event`. Behind a gap, the end of a section does not belong to
-    /// a start before the gap.
+    /// Notes an event with the index `event`. `is_behind_gap` says that events of the name may be missing before it:
+    /// sections that were open then no longer count as open, so that no later end belongs to their starts.
     pub(crate) fn note(&mut self, event: usize, kind: RecordKind, is_behind_gap: bool) {
         let Some(row) = self.events.get_mut(event) else { return };
         if is_behind_gap {
@@ -252,7 +252,8 @@ impl EventBlocks {
         }
     }
 
-    /// Notes a section that has ended, with its seconds and those of its thread's processor time.
+    /// Notes a section that has ended. `times` are its seconds, and the seconds of its thread's
+    /// processor time; `None` for a time that is not known.
     pub(crate) fn note_section(&mut self, event: usize, times: [Option<f64>; 2]) {
         let Some(row) = self.events.get_mut(event) else { return };
         row.sections += 1;
@@ -348,7 +349,7 @@ impl EventBlocks {
         Arc::new(TitleDatabase::new(LanguageId::ENGLISH, names, &self.help))
     }
 
-    /// Forgets the times of sections, as after a block with them.
+    /// Forgets the times of sections, as [`frame`](Self::frame) does once a block has them.
     pub(crate) fn told(&mut self) {
         for row in &mut self.events {
             (row.seconds, row.thread_seconds) = (None, None);

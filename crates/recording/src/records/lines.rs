@@ -127,8 +127,8 @@ pub fn has_records(file: &Path) -> bool {
             .is_ok_and(|line| !matches!(line, RecordLine::Other))
 }
 
-/// The reason why a file with the name or the beginning of a file of records has no records; `None`
-/// for any other file.
+/// The reason why a file has no records although its name ends in `.jsonl` or it begins with `{`, as files of records
+/// do; `None` for any other file. A file with records is not passed to this function.
 pub(crate) fn lacks_records(path: &Path) -> Option<&'static str> {
     std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
     let is_named = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("jsonl"));

@@ -50,8 +50,9 @@ pub(crate) struct EventRecords {
     happenings: Vec<Happening>,
     /// The values that were read, each with the index of its sensor; NaN for no value.
     values: Vec<(u32, f64)>,
-    /// The sensors that an event source has read at equal distances so far. From then on their readings at other events
-    /// are left out: a rate since the event before is of another span each time.
+    /// The sensors that an event source with an interval has read so far. From the first such
+    /// reading of a sensor on, the sensor's readings at other events are left out: a rate since the
+    /// event before covers a different span each time.
     by_clock: HashSet<u32>,
     next: usize,
     /// The faults of the file, such as damaged lines.
@@ -84,7 +85,7 @@ impl EventRecords {
     /// Reads a file of records.
     ///
     /// # Errors
-    /// If the file cannot be read, or has no event.
+    /// If the file cannot be read, has no event, holds several experiments, or has records of another version.
     pub(crate) fn open(path: &Path) -> Result<Self, SourceError> {
         let failed = |cause| error(path, SourceErrorKind::Unavailable, cause);
         let mut lines = RecordLines::open(path).map_err(failed)?;
@@ -255,8 +256,8 @@ impl Reading {
             }
             RecordLine::End { seconds, .. } => {
                 self.has_end = true;
-                // The program ran so long; events count from before its start, and may be measured after
-                // its end.
+                // `seconds` is how long the program ran. The times of events count from before its
+                // start, and events may be measured after its end.
                 let last = self.records.happenings.iter().map(|one| one.time).max();
                 self.push_at(self.at(seconds).max(last.unwrap_or(self.begin)), 0, What::Nothing);
             }

@@ -112,8 +112,8 @@ impl Header {
     }
 }
 
-/// The paths of a text log's columns as the log has them, in their order; `None` for another file.
-/// `encoding` is that of [`open`](crate::open).
+/// The paths of a text log's columns as the log has them, in their order; `None` if the file is not
+/// a text log. `encoding` means the same as for [`open`](crate::open).
 ///
 /// # Errors
 /// If the file cannot be read.
@@ -128,9 +128,9 @@ pub fn text_log_columns(
     Ok(Some(Header::read(path, encoding)?.cells.into_iter().skip(1).collect()))
 }
 
-/// The texts of the first line's cells, and a warning about them; `None` if they are certain.
-/// Windows writes them in the code page of its language, which the log does not name. `encoding` is
-/// the encoding of names that are not UTF-8.
+/// The texts of the first line's cells, and a warning if some of them may be wrong. Windows writes
+/// the texts in the code page of its language, which the log does not name. `encoding` is the
+/// encoding of names that are not UTF-8.
 fn decoded(
     cells: &csv::ByteRecord,
     encoding: Option<FileEncoding>,

@@ -1,5 +1,5 @@
-//! The bytes of a log as UTF-8 or as the code page that they have, in which quotes, commas and digits
-//! are those of ASCII; UTF-16, which PowerShell makes of typeperf's output, is decoded piece by piece.
+//! The file of a log as bytes in which quotes, commas and digits are those of ASCII. UTF-8 and code pages stay as they
+//! are; UTF-16, which PowerShell makes of typeperf's output, is decoded to UTF-8 piece by piece.
 
 use encoding_rs::{Decoder, Encoding, UTF_16BE, UTF_16LE};
 use perfhive_format::FileEncoding;
@@ -110,7 +110,7 @@ impl Seek for Text {
         let (Some(utf16), SeekFrom::Start(to)) = (&mut self.utf16, to) else {
             return self.file.seek(to);
         };
-        // Where a position of the text lies in the file is not known.
+        // The file's offset for a position in the decoded text is not known, so what lies before is decoded.
         if to < utf16.at || to == 0 {
             self.file.seek(SeekFrom::Start(0))?;
             *utf16 = Utf16::new(utf16.encoding);

@@ -70,7 +70,8 @@ impl TextLines {
         FORMS[usize::from(self.form == TextForm::Tsv)]
     }
 
-    /// The first line of the log: the banner, and the paths of the columns.
+    /// The first line of the log: the banner, and the paths of the columns. In typeperf's output an
+    /// empty line precedes it.
     pub fn first<'a>(&mut self, columns: impl IntoIterator<Item = &'a str>) -> &str {
         self.line.clear();
         let (_, name) = self.separator();
