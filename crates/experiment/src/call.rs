@@ -16,8 +16,8 @@ use crate::EventKind;
 /// The environment variable with the path of the FIFO for events.
 pub const CALLS_VARIABLE: &str = "PERFHIVE_CALLS";
 
-/// Tells a running experiment that the program is at the point `name`. The call has no effect
-/// without an experiment, and is only counted if the experiment did not ask for this name.
+/// Tells a running experiment that the program is at the point `name`. The call has no effect without an experiment. If
+/// the experiment did not ask for this name, the call is counted but is no event.
 ///
 /// A name is up to 96 bytes long; further bytes are cut off. A call with an empty name has no
 /// effect.
@@ -222,7 +222,7 @@ mod linux {
             let mut buffer = [0; LONGEST];
             let written = rustix::io::write(&pipe.fifo, event.encode(&mut buffer));
             if written.is_err() {
-                // Saturating is not needed: it would take hours at full speed.
+                // The sum may wrap: to lose that many events takes hours at full speed.
                 self.lost.fetch_add(lost.wrapping_add(1), Ordering::Relaxed);
             }
             by.calls.count += 1;

@@ -19,7 +19,7 @@ const PIPE_BYTES: usize = 1 << 20;
 /// How many bytes are read from the FIFO at once, at most.
 const READ_BYTES: usize = 1 << 16;
 /// The most counts of calls that the source follows; a count beyond them makes the source forget
-/// all, which is a gap. Each thread has a count in each library that calls.
+/// all counts, which is a gap. Each thread has a count in each library that calls.
 const MOST_COUNTS: usize = 4096;
 
 /// The names of calls: the names that are events, and other names with which the program called.
@@ -193,7 +193,8 @@ impl Calls {
             let Some((event, length)) = decoded else { return Ok(None) };
             self.unread.0 += length;
             self.missed += u64::from(event.lost);
-            // Calls that this thread lost may be reported by another thread, and later than this event.
+            // Calls that this thread lost may be reported by another thread, and later than this event. So the number
+            // of the thread's calls is compared with the number that is expected.
             let (count, key) =
                 (event.calls.count, (event.process, event.thread, event.calls.counter));
             if self.counts.len() >= MOST_COUNTS && !self.counts.contains_key(&key) {
@@ -291,7 +292,8 @@ impl EventSource for Calls {
         let (closed, fifo) = (Arc::clone(&self.closed), Arc::clone(&self.fifo));
         Box::new(move || {
             closed.store(true, Ordering::Release);
-            // A call without a name wakes the source. Where the FIFO is full it is awake.
+            // A call without a name wakes the source. It cannot be written to a full FIFO, but then
+            // the source is awake.
             let event = WireEvent {
                 kind: EventKind::Point,
                 lost: 0,

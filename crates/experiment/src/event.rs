@@ -69,8 +69,8 @@ pub trait EventSource: Send {
     /// A function that closes the source.
     fn closer(&self) -> Closer;
 
-    /// The number of events that the source knows it missed. If starts or ends may be among them, the next event has
-    /// another [`gap`](PerfEvent::gap).
+    /// The number of events that the source knows it missed. If starts or ends may be among them,
+    /// the next event has a larger [`gap`](PerfEvent::gap).
     fn missed(&self) -> u64;
 
     /// The names of events of which the source has only starts or only ends. They make no sections,
@@ -104,8 +104,8 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Events with this name, one each time that `every` has passed; a shorter time than a
-    /// microsecond is a microsecond.
+    /// A source of events with this name, one event each time that `every` has passed. `every` is
+    /// at least a microsecond; a shorter time becomes a microsecond.
     #[must_use]
     pub fn new(name: &str, every: Duration) -> Self {
         let every = u64::try_from(every.as_nanos()).unwrap_or(u64::MAX).max(1000);

@@ -91,7 +91,8 @@ impl Comparison {
     }
 }
 
-/// The error of a text that is not a filter, with the reason.
+/// The reason why a text is not a filter, or why a binding cannot have a filter: one of the
+/// filter's sensors is not exactly one sensor of the binding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadFilter(String);
 
@@ -226,8 +227,8 @@ impl EventFilter {
     }
 
     /// A filter that decides with `self` about the events that `self` is for by name and kind, and
-    /// with `other` about all other events. The default filter is for no events here: if `self` is
-    /// it, `other` decides about all events.
+    /// with `other` about all other events. If `self` is the default filter, which has no terms,
+    /// `other` decides about all events.
     #[must_use]
     pub fn or_else(mut self, other: Self) -> Self {
         self.rules.extend(other.rules);
@@ -248,8 +249,8 @@ impl EventFilter {
         self
     }
 
-    /// The filter, prepared for records with these columns; an error if a sensor of the filter is
-    /// none or several of them.
+    /// The filter, prepared for records with these columns; an error if a sensor of the filter
+    /// names no column or several columns.
     pub(crate) fn bound(self, columns: &[RecordColumn]) -> Result<BoundFilter, BadFilter> {
         let mut rules = Vec::new();
         for Rule { name, kind, terms } in self.rules {
@@ -266,8 +267,8 @@ impl EventFilter {
 }
 
 /// The index of the one column that a text names, by the sensor's full name, or without its source,
-/// without source and instance, or without source, group and instance; an error if it names none or
-/// several.
+/// without source and instance, or without source, group and instance; an error if the text names
+/// no column or several columns.
 fn place(columns: &[RecordColumn], text: &str) -> Result<usize, BadFilter> {
     let is_it = |name: &SensorName| {
         let short = format!("{}/{}", name.group(), name.sensor());

@@ -20,9 +20,9 @@ const NAME: &str = "experiment-";
 /// The folder of this process's experiment, which only its user can enter. Dropping this value
 /// removes the folder. The next experiment removes the folder of a process that was killed.
 ///
-/// It lies in the folder `perfhive` of `XDG_RUNTIME_DIR`, or, where `XDG_RUNTIME_DIR` is not a
-/// folder of this user or `perfhive` cannot be made in it, in `perfhive-UID` of the folder for
-/// temporary files.
+/// The folder lies in the folder `perfhive` of `XDG_RUNTIME_DIR`. If `XDG_RUNTIME_DIR` is not a
+/// folder of this user, or `perfhive` cannot be made in it, the folder lies in `perfhive-UID` of
+/// the folder for temporary files.
 #[derive(Debug)]
 pub struct ExperimentFolder {
     path: PathBuf,
@@ -39,7 +39,7 @@ impl ExperimentFolder {
         let around = make_around()?;
         remove_abandoned(&around);
         let path = around.join(format!("{NAME}{}", std::process::id()));
-        // The longer one of the two sockets' names.
+        // The path of a socket has a greatest length. This is the longer one of the two sockets' paths.
         SocketAddr::from_pathname(path.join(MANAGE)).map_err(|error| {
             let what = format!("{error}; set XDG_RUNTIME_DIR to a folder with a shorter path");
             named(&path, &io::Error::new(error.kind(), what))

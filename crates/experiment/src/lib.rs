@@ -5,17 +5,17 @@
 //! - A **performance event** ([`PerfEvent`]) is a point in the life of a program at which it is
 //!   to be measured. It has a name; some events are the start or the end of a section.
 //! - An **event source** ([`EventSource`]) returns events. It is waited for, not polled:
-//!   [`Interval`] returns an event at equal distances of time, `Calls` returns one each time that
-//!   the program under test calls [`call`], [`start`] or [`end`].
+//!   [`Interval`] returns an event at equal distances of time, `Calls` returns an event each time that
+//!   the program under test calls [`call`], [`start`] or [`end`] with a name that was asked for.
 //! - A **binding** connects an event source with a
-//!   [`MeasurementContext`](perfhive_engine::measure::MeasurementContext): at each event its
-//!   sensors are read. Each binding has a thread, so that no event waits for another source.
+//!   [`MeasurementContext`](perfhive_engine::measure::MeasurementContext): at each event the
+//!   context's sensors are read. Each binding has a thread, so that no event waits for another source.
 //! - A **record** ([`EventRecord`]) is an event with the readings that belong to it, and the times
 //!   at which they were taken. Records lie in memory that was allocated before; taking one
 //!   allocates nothing.
-//! - A **delivery** ([`Delivery`]) gets the records when their memory is half full, after a second
-//!   at the latest, and at the end: a file or socket ([`JsonLines`]), a callback, a channel. What
-//!   does not fit is counted as lost.
+//! - A **delivery** ([`Delivery`]) is where records go: a file or socket ([`JsonLines`]), a callback,
+//!   a channel. It gets the records when their memory is half full, after a second at the latest, and
+//!   at the end. Records for which there is no room are counted as lost.
 //! - A **filter** ([`EventFilter`]) says which events of a binding are recorded.
 //! - A **section** ([`Section`]) is what lies between a start and its end on one thread.
 //!

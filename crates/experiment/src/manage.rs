@@ -90,10 +90,10 @@ pub struct ExperimentManager {
 impl ExperimentManager {
     /// Listens at a path where no file exists yet, in a folder of this user. `about` returns a JSON
     /// object that describes the experiment. `bind` makes another binding, and returns a note about
-    /// it for people, if there is one. `sensors` returns the sensors that can be bound, only those
-    /// with a given text in their names if there is one. Their errors reach the other side:
-    /// [`io::ErrorKind::NotFound`] and [`io::ErrorKind::InvalidInput`] as such, and any other as
-    /// [`io::ErrorKind::Other`].
+    /// it for people, if there is one. `sensors` returns the sensors that can be bound; if it is
+    /// given a text, only those with the text in their names. Errors of `bind` and `sensors` reach
+    /// the other side: [`io::ErrorKind::NotFound`] and [`io::ErrorKind::InvalidInput`] as such, and
+    /// any other as [`io::ErrorKind::Other`].
     ///
     /// # Errors
     /// Where the socket cannot be made.

@@ -1,9 +1,9 @@
 //! Records of the kernel's perf events, of all processors, in the order of time.
 //!
-//! A perf event of a processor writes its records to a ring that it shares with this process. Records that belong
-//! together are spread over several rings, since threads move between processors, so the rings are merged. Before
-//! each round the time is taken, then all rings are read. Records from before that time are then complete and in
-//! order: a record that must come before another one was in its ring when the other one was made.
+//! The kernel writes the records of a perf event to a ring of each processor, in memory that it shares with this
+//! process. Records that belong together are spread over several rings, since threads move between processors, so the
+//! rings are merged. Before each round the time is taken, then all rings are read. Records from before that time are
+//! then complete and in order: a record that must come before another one was in its ring when the other one was made.
 #![allow(unsafe_code, reason = "perf-event2 lends its descriptors as numbers")]
 
 mod tears;
@@ -24,7 +24,7 @@ use tears::{Span, Tears, united};
 
 /// The most records that wait in memory, beside the few that each round reads in any case.
 const MOST_WAITING: usize = 1 << 16;
-/// The fewest records that a round reads of a ring, if the ring has so many.
+/// The smallest limit to the number of records that a round reads of one ring.
 const LEAST: usize = 16;
 /// The size in bytes of all rings of probes of one processor. The kernel lets a user have 516 KiB
 /// for each processor.

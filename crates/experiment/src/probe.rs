@@ -1,10 +1,10 @@
 //! Probes in unmodified programs, as events.
 //!
 //! The kernel puts a breakpoint at a place of a file (uprobe) into each process that has the file in its memory, and
-//! writes a record each time that a process meets the breakpoint. The perf events of probes do not
-//! follow a process to its threads and children: each child would have to place the probe again,
-//! and a child that may not place probes could not be made. So the perf events are for all
-//! processes. Records of other processes are left out here, by the forks that the kernel reports.
+//! writes a record each time that a process meets the breakpoint. The perf events of probes do not follow a process to
+//! its threads and children: each child would have to place the probe again, and a child that may not place probes
+//! could not be made. So the perf events are for all processes. Records of other processes are left out here; the forks
+//! that the kernel reports show which processes belong to the program.
 
 mod elf;
 
@@ -92,8 +92,8 @@ impl Probe {
     }
 }
 
-/// The event source of probes: an event is a probe that is met by a process, by one of its threads
-/// or, with [`watch`](Self::watch), by a process that it starts.
+/// The event source of probes: an event happens each time that one of the probes is met by a thread
+/// of the process, or, with [`watch`](Self::watch), by a thread of a process that it starts.
 pub struct Probes {
     name: Arc<str>,
     probes: Vec<(Arc<str>, EventKind)>,

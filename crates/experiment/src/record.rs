@@ -145,9 +145,9 @@ pub(crate) struct Half {
 }
 
 impl Half {
-    /// An empty half with room for this number of records of `width` sensors. Memory for the usual
-    /// number of a few sensors is written to here: the kernel provides it only then, which takes as
-    /// long as an event.
+    /// An empty half with room for this number of records of `width` sensors. Its memory, up to
+    /// [`CAPACITY`] records and [`MOST_WRITTEN`] bytes, is written to here: the kernel provides
+    /// memory only at the first write, which takes as long as an event.
     fn with_capacity(records: usize, width: usize) -> Self {
         let (heads, readings) = (Vec::with_capacity(records), Vec::with_capacity(records * width));
         let mut half = Self { heads, readings };

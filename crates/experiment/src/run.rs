@@ -65,7 +65,7 @@ struct DeliveryOutcome {
 /// The parts of an experiment before it starts.
 pub struct ExperimentBuilder {
     /// The time at which the builder was made, on the clock of events. Times in deliveries count
-    /// from here.
+    /// from this time.
     begin: u64,
     deliveries: Vec<Box<dyn Delivery>>,
     capacity: usize,
@@ -141,8 +141,8 @@ struct Bound {
     busy: AtomicU64,
     /// The number of events that the filter left out before they had a record.
     filtered: AtomicU64,
-    /// The number of events that the filter left out by the durations of their sections, when they
-    /// had a record.
+    /// The number of events that the filter left out by the durations of their sections, after they
+    /// had got a record.
     filtered_late: AtomicU64,
     filter: Mutex<Option<BoundFilter>>,
     /// Whether there is a filter: without one, an event takes no lock for it.
@@ -202,9 +202,8 @@ impl ExperimentBuilder {
         self
     }
 
-    /// Sets how many records of each binding may wait for delivery, at least 2. Twice as many fit
-    /// in memory: as many again may be with the delivery. The memory is allocated when the binding
-    /// is made.
+    /// Sets how many records of each binding may wait for delivery, at least 2. When the binding is
+    /// made, memory for twice as many is allocated, since as many again may be under delivery.
     #[must_use]
     pub fn capacity(mut self, records: usize) -> Self {
         self.capacity = records;
@@ -384,7 +383,7 @@ impl ExperimentHandle {
             if let Err(error) = theirs.work(Box::new(source), context, &shared) {
                 *locked(&theirs.failure) = Some(error);
             }
-            // Behind the failure, which is told with it.
+            // Set after the failure, so that a reader that sees the end sees the failure, too.
             theirs.ended.store(true, Ordering::Release);
         };
         let mut list = locked(&self.0.bound);
@@ -518,14 +517,14 @@ impl Bound {
         mut context: MeasurementContext,
         shared: &Shared,
     ) -> Result<(), String> {
-        // The number of events that earlier event sources of the binding missed, the time of their
-        // last event, and that of the last event.
+        // The number of events that earlier event sources of the binding missed, the time of the
+        // last event of these sources, and the time of the binding's last event.
         let (mut missed, mut told, mut last) = (0, 0, 0);
         let mut gaps = Gaps::default();
         let none = Readings::new();
         loop {
             // The context is prepared before the event, so that the sample is taken at once. Where
-            // all data sources fail, the event has no values, and the next one may.
+            // all data sources fail, the event has no values; the next event may have some.
             let mut is_ready = context.prepare().is_ok();
             let event = source.wait();
             let taken = clock::now();

@@ -47,8 +47,8 @@ pub struct Section {
     pub call_thread_time: Option<Duration>,
     /// How much the raw value of each sensor grew from the sample at the start to the sample at the end. Both samples
     /// are late by the [delay](EventRecord::delay) of their record. Negative for a gauge that shows its raw value and
-    /// shrank, such as memory that the section freed. `None` without two raw values, and where another raw value
-    /// shrank, because its counter was begun anew.
+    /// shrank, such as memory that the section freed. `None` without two raw values, and where the raw value of a
+    /// sensor that is not such a gauge shrank, since its counter was begun anew.
     pub growth: Vec<Option<i64>>,
 }
 

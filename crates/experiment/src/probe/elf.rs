@@ -110,7 +110,7 @@ fn functions_in(bytes: &[u8], name: &str) -> Result<Vec<Place>, Why> {
     }
     let why = match (places.is_empty(), is_chosen) {
         (false, false) => return Ok(places),
-        // Another symbol of this name is that of an older version.
+        // If there is a function, too, it is another version of the symbol.
         (_, true) => format!(
             "{name} stands for one of several functions, which is chosen when the program starts; name that one"
         ),
@@ -142,7 +142,8 @@ fn usdt_probes_in(bytes: &[u8], provider: &str, name: &str) -> Result<Vec<Place>
             }
             continue;
         }
-        // A file may have been moved in memory since it was linked.
+        // The addresses in a file may have been changed since it was linked (prelink), but not
+        // those in its notes. The section `.stapsdt.base` shows by how much.
         let moved = base.filter(|_| note.base != 0).map_or(0, |base| base.wrapping_sub(note.base));
         let offset_of = |address: u64| offset(&file, address.wrapping_add(moved));
         let semaphore = match note.semaphore {

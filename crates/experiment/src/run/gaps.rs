@@ -39,7 +39,8 @@ impl Gaps {
         }
     }
 
-    /// The gap of an event of the present source among all events of the binding.
+    /// The gap that an event of the present source has within its binding: it counts what earlier sources missed, what
+    /// the present source missed, and what the binding left out of the event's name.
     pub(super) fn of(&self, event: &PerfEvent) -> u64 {
         let left_out = self.left_out.get(&event.name).copied().unwrap_or_default();
         self.before + event.gap + left_out

@@ -256,8 +256,8 @@ impl Reading {
             }
             RecordLine::End { seconds, .. } => {
                 self.has_end = true;
-                // `seconds` is how long the program ran. The times of events count from before its
-                // start, and events may be measured after its end.
+                // `seconds` is how long the experiment lasted. If an event of the file is later,
+                // the end is put at that event.
                 let last = self.records.happenings.iter().map(|one| one.time).max();
                 self.push_at(self.at(seconds).max(last.unwrap_or(self.begin)), 0, What::Nothing);
             }
