@@ -2,7 +2,7 @@
 //!
 //! The experiment names a FIFO in the environment. The first call opens it; each call writes one
 //! event ([`wire`](crate::wire)) and never waits. An event for which the FIFO has no room is lost;
-//! the process counts it, and its next event carries the count.
+//! the process counts it, and the next event of the process carries the count.
 //!
 //! The FIFO is opened for reading too, so that the kernel never sends `SIGPIPE` when the experiment has ended. A call
 //! reads the clocks first and last, and the thread's next event carries the measured cost of the call. This cost

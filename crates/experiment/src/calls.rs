@@ -118,7 +118,7 @@ const NO_ROOM: &str = "the program called faster than its calls were measured un
 pub struct Calls {
     path: PathBuf,
     fifo: Arc<OwnedFd>,
-    /// The number of bytes in the FIFO from which it may have no room for another event.
+    /// The number of bytes in the FIFO from which on the FIFO may have no room for another event.
     full_bytes: u64,
     closed: Arc<AtomicBool>,
     names: CallNames,

@@ -10,8 +10,8 @@ use std::sync::mpsc::{SyncSender, TrySendError};
 /// A place to which the records of an experiment go. Its methods run on the thread that delivers,
 /// not on a thread that measures.
 ///
-/// Closures that take a batch are deliveries, and so is the sending side of a bounded channel,
-/// which never waits for its receiver.
+/// Closures that take a batch and its sections are deliveries, and so is the sending side of a bounded channel. It
+/// never waits for the receiver: records for which the channel has no room are lost.
 pub trait Delivery: Send {
     /// Takes a batch of records, and the sections that end with them. Returns the number of records
     /// for which the delivery had no room.

@@ -91,8 +91,8 @@ impl Comparison {
     }
 }
 
-/// The reason why a text is not a filter, or why a binding cannot have a filter: one of the
-/// filter's sensors is not exactly one sensor of the binding.
+/// The reason why a text is not a filter, or why a binding cannot have a filter: a sensor's name in
+/// the filter fits no sensor of the binding, or several of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadFilter(String);
 

@@ -162,7 +162,7 @@ fn named(path: &Path, error: &io::Error) -> io::Error {
 /// Whether the process of a folder has ended without removing the folder; `false` for a folder
 /// without a lock file that can be read.
 fn is_abandoned(path: &Path) -> bool {
-    // A folder without the file is just being made.
+    // A folder without the lock file is just being made, and so not abandoned.
     let lock = File::open(path.join(LOCK));
     lock.is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockShared).is_ok())
 }

@@ -478,8 +478,8 @@ impl ManagedExperiment {
     /// answer. An experiment that answers `fetch` sends a line each second at least.
     ///
     /// # Errors
-    /// Where no process listens at the path, or the listener is another process, or belongs to
-    /// another user than this one or root.
+    /// Where no process listens at the path, or the listener is another process, or belongs neither
+    /// to this user nor to root.
     pub fn connect(path: &Path, process: u32, patience: Duration) -> io::Result<Self> {
         let stream = connect(path)?;
         if user_of(&stream) != Some(process) {

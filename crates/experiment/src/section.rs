@@ -37,10 +37,10 @@ pub struct Section {
     /// The number of calls in the section: its own start, and those of the recorded events in it on its thread. An
     /// event that the thread did not report itself is no call.
     pub calls: u64,
-    /// The time that the thread's calls in the section took, as the thread itself measured it,
-    /// including calls that are not recorded. Zero if neither start nor end has totals of calls.
-    /// `None` if their totals cannot be compared: start and end came from two libraries, each of
-    /// which counts its own calls, only one of them has totals, or the totals shrank.
+    /// The time that the thread's calls in the section took, as the thread itself measured it, including calls that are
+    /// not recorded. Zero if neither start nor end has totals of calls. `None` if the totals cannot be compared:
+    /// because start and end came from two libraries, each of which counts its own calls, because only one of the two
+    /// has totals, or because the totals shrank.
     pub call_time: Option<Duration>,
     /// The processor time that the thread used in its calls in the section; `None` in the same
     /// cases as [`call_time`](Self::call_time).

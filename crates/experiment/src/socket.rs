@@ -139,8 +139,8 @@ impl SocketLines {
         }
     }
 
-    /// Passes the lines written so far, with so many records, to the thread that sends. Returns
-    /// `false` where there is no room for the lines or the thread has ended; they are then lost.
+    /// Passes the lines written so far, which have `records` records, to the thread that sends. Returns `false` where
+    /// there is no room for the lines or the thread has ended; the lines are then lost.
     fn send(&mut self, records: u64) -> bool {
         let lines = self.lines.take();
         let length = lines.len();

@@ -16,8 +16,8 @@ use std::time::Duration;
 /// The event source of threads that start or end: the threads of a process except its first one. Where the kernel
 /// reports threads, those of the processes that the process starts are included.
 ///
-/// The events have the name `thread`. A start and its end are events of the thread that starts and ends, so that its
-/// life is a section.
+/// The events have the name `thread`. A start and its end are events of the thread that starts and
+/// ends, so that the thread's life is a section.
 pub struct Threads {
     name: Arc<str>,
     /// The name of the events.

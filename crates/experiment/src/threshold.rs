@@ -28,7 +28,7 @@ impl ThresholdCrossing {
     /// is `above` or more, and an end when it is then less than `below`, which is at most `above`.
     ///
     /// # Errors
-    /// A context without exactly one reading; limits that are not finite or the wrong way round.
+    /// A context with no reading or with several; limits that are not finite; `below` greater than `above`.
     pub fn new(
         name: &str,
         context: MeasurementContext,

@@ -69,8 +69,8 @@ const LONGEST_RECORD: usize = 128 << 20;
 
 /// The largest difference between a time zone and UTC, in steps of 100 ns.
 const MOST_BIAS: i64 = 14 * 3600 * FileTime::PER_SECOND;
-/// The longest time from an event that shows the zone to the writing of its buffer, in steps of 100
-/// ns.
+/// The largest difference between a [lag](Events::lag) and the nearest time zone, in steps of 100
+/// ns: a lag that differs more does not show the log's zone.
 const MOST_REST: u64 = 60 * FileTime::PER_SECOND as u64;
 
 /// The most [marks](Mark) of a log that are kept for seeking.
@@ -94,7 +94,7 @@ fn begins_log(buffer: &[u8]) -> bool {
         && !buffer.starts_with(b"P\0E\0R\0F\0")
 }
 
-/// The samples of a log. It is read buffer by buffer, so a file of any size takes constant memory.
+/// The samples of a log. The log is read buffer by buffer, so a file of any size takes constant memory.
 pub(crate) struct BinaryLog<R> {
     name: String,
     events: Events<R>,
@@ -105,7 +105,7 @@ pub(crate) struct BinaryLog<R> {
     counters: Counters,
     /// The titles of the log, in English, and the made-up titles.
     titles: TitleList,
-    /// The faults of the log, and its parts that are not read.
+    /// The faults of the log: damage, and parts that are not read.
     faults: Vec<Fault>,
     /// The number of faults beyond [`MOST_FAULTS`].
     more_faults: usize,
@@ -347,7 +347,7 @@ impl<R: Read + Seek> BinaryLog<R> {
         }
     }
 
-    /// The data blocks of the sample in `self.record`. `at` is its offset in the file, for messages.
+    /// The data blocks of the sample in `self.record`. `at` is the sample's offset in the file, for messages.
     fn sample(&mut self, at: u64) -> Vec<Vec<u8>> {
         let record = std::mem::take(&mut self.record.bytes);
         let number = self.number + 1;
@@ -429,12 +429,12 @@ impl<R: Read + Seek> BinaryLog<R> {
         &self.titles
     }
 
-    /// The names that were made up for this log and for earlier ones.
+    /// The names, with the title indexes that were made up for this log and for earlier ones.
     pub(crate) fn names(&self) -> &MadeUpNames {
         &self.names
     }
 
-    /// The faults of the log, and its parts that are not read.
+    /// The faults of the log: damage, and parts that are not read.
     pub(crate) fn faults(&self) -> &[Fault] {
         &self.faults
     }

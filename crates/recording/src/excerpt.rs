@@ -13,9 +13,9 @@ use std::sync::Arc;
 pub enum TimeBound {
     /// A point in time.
     At(FileTime),
-    /// A time after the recording's beginning, in steps of 100 ns.
+    /// The time that is this number of steps of 100 ns after the recording's beginning.
     AfterBegin(i64),
-    /// A time before the recording's end, in steps of 100 ns.
+    /// The time that is this number of steps of 100 ns before the recording's end.
     BeforeEnd(i64),
 }
 

@@ -174,8 +174,8 @@ struct Files<'a> {
 }
 
 impl Files<'_> {
-    /// The file of a manifest's entry; an error if the entry names no file directly in the folder,
-    /// or one that was named before.
+    /// The file of a manifest's entry; an error unless it is a file directly in the folder that no
+    /// earlier entry named.
     fn of(&mut self, entry: &Value) -> Result<ListedFile, String> {
         let name = entry.get("file").and_then(Value::as_str).ok_or("names no file")?;
         let bytes = entry.get("bytes").and_then(Value::as_u64).ok_or("tells no size")?;

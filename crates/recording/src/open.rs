@@ -44,8 +44,8 @@ pub fn open(
     {
         return open_capture(name, folder, titles);
     }
-    // A file of a capture leads to its folder: the manifest and a title list to the whole, a block to
-    // the names.
+    // A file of a capture leads to its folder: for the manifest or a title list the whole capture
+    // is opened; for a block the names are taken from the capture.
     let folder = blocks.first().and_then(|file| file.parent()).filter(|folder| is_capture(folder));
     if let (Some(folder), [file]) = (folder, blocks)
         && (manifest::is_manifest(file) || manifest::read(folder)?.lists_titles(file))

@@ -58,8 +58,8 @@ const SECTOR: u64 = 512;
 /// The largest number of bytes of a payload, both compressed and decompressed.
 const MOST: usize = 128 << 20;
 
-/// The largest distance, in bytes, of the first sound frame from the beginning of a file with a
-/// damaged beginning.
+/// The largest distance, in bytes, of the first sound frame from the beginning of a damaged file. A
+/// file in which it lies further behind is not taken for a recording.
 const DAMAGED_BEGINNING: u64 = 1 << 20;
 
 /// Whether a file begins as a recording does; `false` for a file that cannot be read.

@@ -13,7 +13,7 @@ pub(super) const END: u8 = 0;
 /// The next segments of the sample before, as many as the following number says, predict as many
 /// segments of this sample.
 pub(super) const KEEP: u8 = 1;
-/// Goes on with another segment of the sample before: the one with the number that follows.
+/// The next [`KEEP`] begins with another segment of the sample before: with that whose number follows.
 pub(super) const JUMP: u8 = 2;
 /// As many segments as the following number says have no prediction. Their lengths follow, and
 /// their bytes stand behind the operations.
@@ -130,7 +130,7 @@ impl Decoder {
                     let of = self.before.segments.get(*number)?;
                     self.sample.bytes.extend_from_slice(self.before.bytes_of(of));
                 }
-                // Its prediction may still change.
+                // The bytes of its prediction may still change, so they are added later.
                 Prediction::Alike(_) => {
                     let end = self.sample.bytes.len() + segment.length;
                     self.sample.bytes.resize(end, 0);
@@ -169,7 +169,7 @@ impl Decoder {
                         let back = input.count(number)?;
                         let alike = number.checked_sub(back).filter(|alike| *alike < number)?;
                         let length = self.sample.segments.get(alike)?.length;
-                        // The difference to a word that is cut off may not fit into it.
+                        // Whole words only: in a word that is cut off, there may be no room for the difference.
                         (Some(length).filter(|length| length % 4 == 0)?, Prediction::Alike(alike))
                     }
                     _ => return None,

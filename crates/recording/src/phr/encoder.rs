@@ -1,8 +1,8 @@
 //! Samples as differences to the sample before.
 //!
-//! A prediction only makes the differences small: any segment predicts any other of its length, and
-//! the decoder ends with the same bytes. So the counterpart of an instance is looked for where it
-//! mostly is, behind the counterpart of the instance before.
+//! A prediction only makes the differences small: with any segment of the same length as
+//! prediction, the decoder would return the same bytes. So the counterpart of an instance is looked
+//! for where it mostly is, behind the counterpart of the instance before.
 
 use super::decoder::{ALIKE, END, JUMP, KEEP, RAW, word};
 use super::segments::{Sample, Segment, SegmentKind};
@@ -68,9 +68,9 @@ impl Encoder {
         &self.before.frames
     }
 
-    /// Takes the next sample. Its frames are kept until the one after it. Returns whether the
-    /// sample has the same objects, definitions and instances as the sample before: only times and
-    /// values differ.
+    /// Takes the next sample. Its frames are kept until the sample after it is taken. Returns
+    /// whether the sample has the same objects, definitions and instances as the sample before:
+    /// only times and values differ.
     pub(super) fn take(&mut self, frames: &[Arc<Frame>]) -> bool {
         std::mem::swap(&mut self.before, &mut self.sample);
         self.changed.clear();
@@ -405,8 +405,8 @@ fn alike(sample: &Sample, number: usize) -> Option<usize> {
     near.rev().find(|at| sample.segment(*at).is_some_and(|of| of.resembles(segment)))
 }
 
-/// Writes how many segments in turn equal their prediction and how many differ; `predicted` is the
-/// number of all predicted segments.
+/// Writes the lengths of the runs of segments, by turns of those that equal their prediction and
+/// those that differ; `predicted` is the number of all predicted segments.
 fn put_turns(changed: &[Changed], predicted: usize, out: &mut Vec<u8>) {
     let mut end = 0;
     for run in changed.chunk_by(|a, b| a.place + 1 == b.place) {

@@ -104,7 +104,7 @@ pub struct RecordingWriter {
     names: NamesByIndex,
     /// The frames with names and definitions of which there is no copy yet.
     uncopied: Vec<u8>,
-    /// The number of samples before the frames in `uncopied`.
+    /// The number of samples that were written before the frames in `uncopied`.
     uncopied_since: u64,
     synced: Instant,
     samples: u64,
@@ -208,7 +208,7 @@ impl RecordingWriter {
             return Err(self.too_large());
         }
         if !is_file_at(self.identity, &self.path, self.offset) {
-            // Of a file that was cut, this lock would keep the writer itself out.
+            // The lock would keep this writer itself out where it opens the same file again, which was cut.
             let _ = self.file.unlock();
             // What was written there is not counted, whether another file can be begun or not.
             (self.samples, self.begun_at) = (0, self.offset);
@@ -307,7 +307,8 @@ impl RecordingWriter {
         copied
     }
 
-    /// Writes the facts about the recording, such as machine and source, at the beginning.
+    /// Writes the facts about the recording, such as machine and source, at the beginning. It is an
+    /// error if an existing recording is of another machine.
     fn begin(&mut self, machine: &str, time: FileTime) -> Result<(), SourceError> {
         if let Some(known) = &self.machine
             && known != machine
@@ -534,7 +535,7 @@ pub(super) fn exclusive(path: &Path) -> Result<File, SourceError> {
         return Err(error(path, SourceErrorKind::Malformed, message));
     }
     let mut options = OpenOptions::new();
-    // Not for appending alone, with which Windows cuts nothing off.
+    // Not opened for appending alone: Windows then lets nothing be cut off.
     options.write(true).create(true).truncate(false);
     #[cfg(windows)]
     {

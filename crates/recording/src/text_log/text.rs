@@ -32,8 +32,8 @@ struct Utf16 {
 }
 
 impl Text {
-    /// Text that is decoded if it is UTF-16: by its mark, because its first two bytes are a letter
-    /// and a zero in either order, or because `wanted` is UTF-16.
+    /// The text of a file, which is decoded if it is UTF-16. It is UTF-16 if a byte order mark says so, if its first
+    /// two bytes are a letter and a zero in either order, or if `wanted` is UTF-16.
     pub(super) fn new(mut file: File, wanted: Option<FileEncoding>) -> Result<Self> {
         let mut mark = Vec::new();
         Read::take(&mut file, 2).read_to_end(&mut mark)?;
