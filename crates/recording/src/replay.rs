@@ -57,7 +57,7 @@ pub(crate) trait Samples: Send {
         Vec::new()
     }
 
-    /// Moves to the first sample of that time or later, or with `None` to the first sample.
+    /// Moves to the first sample whose time is `to` or later, or with `None` to the first sample.
     fn seek(&mut self, to: Option<FileTime>) -> Result<(), SourceError>;
 
     /// The times of the first and the last sample, and the number of samples.
@@ -139,8 +139,8 @@ impl Samples for InMemory {
 }
 
 impl ReplaySource {
-    /// A source of samples with one block each, in the order of time. Each block has a name for
-    /// messages.
+    /// A source of samples with one block each. The blocks are given in the order of time and not
+    /// sorted here; each block has a name for messages.
     ///
     /// # Errors
     /// [`SourceErrorKind::Malformed`] where there is no block or one is not a data block,
@@ -226,16 +226,16 @@ impl ReplaySource {
         Ok(self.end.insert(end).clone())
     }
 
-    /// Adds the names of one language. Where a language is added again, its further names only
-    /// complete the first list.
+    /// Adds the names of one language. If the language was added before, only names for indexes
+    /// without a name are added.
     #[must_use]
     pub fn with_titles(self, language: LanguageId, names: &TitleList) -> Self {
         let help = TitleList::default();
         self.with_database(Arc::new(TitleDatabase::new(language, names, &help)))
     }
 
-    /// Adds a title database. Where a language is added again, its further titles only complete the
-    /// first database.
+    /// Adds a title database. If its language was added before, only titles for indexes without a
+    /// title are added.
     #[must_use]
     pub fn with_database(mut self, database: Arc<TitleDatabase>) -> Self {
         let language = database.language();

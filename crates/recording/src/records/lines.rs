@@ -69,8 +69,8 @@ pub enum RecordLine {
 
 impl RecordLine {
     /// The seconds that a section took, and the seconds of processor time of its thread, both
-    /// without the time of the calls inside the section. `None` for a time that is not known, and
-    /// for other lines.
+    /// without the time of the calls inside the section. `None` where the time itself or that of
+    /// the calls is not known, and for other lines.
     #[must_use]
     pub fn section_times(&self) -> [Option<f64>; 2] {
         let Self::Section { seconds, thread_seconds, call_seconds, call_thread_seconds, .. } = self
@@ -149,7 +149,7 @@ pub struct RecordLines {
     line: Vec<u8>,
     /// The number of lines that were read so far.
     pub number: u64,
-    /// The number of lines that are damaged.
+    /// The number of damaged lines that were read so far, and left out.
     pub damaged: u64,
     /// The line number of the first damaged line; 0 without any.
     pub first_damaged: u64,
