@@ -141,6 +141,13 @@ fn edge_case_25_one_bad_provider_never_fails_the_rest() {
     ]);
     let snapshot = collect(&mut broker, "Global");
     assert_eq!(names(&snapshot), [400], "what a failing provider wrote is taken back");
+    let states: Vec<_> = broker.providers().map(|one| (one.state, one.bytes > 0)).collect();
+    use ProviderState::{Failed, Open};
+    // A session is closed behind a panic.
+    assert_eq!(
+        states,
+        [(Open, false), (Failed, false), (Open, false), (Open, true), (Failed, false)]
+    );
     let kind = |object| {
         let fault = snapshot.faults().iter().find(|f| f.object == Some(TitleIndex(object)));
         let fault = fault.unwrap();

@@ -61,8 +61,9 @@ impl Delivery for SyncSender<EventRecord> {
 pub struct JsonLines<W> {
     out: W,
     text: Vec<u8>,
-    /// The names of the event sources for which the line with the sensors was written.
-    known: Vec<String>,
+    /// The event sources for which the line with the sensors was written, with the sensors' names.
+    /// Two bindings may have event sources of one name and other sensors.
+    known: Vec<(String, Vec<String>)>,
 }
 
 impl<W: Write + Send> JsonLines<W> {
@@ -111,8 +112,8 @@ impl JsonLines<Vec<u8>> {
 impl<W: Write + Send> Delivery for JsonLines<W> {
     fn deliver(&mut self, batch: &RecordBatch<'_>, sections: &[Section]) -> io::Result<u64> {
         let names: Vec<String> = batch.columns().iter().map(|one| one.name.to_string()).collect();
-        if !self.known.iter().any(|one| one == batch.source()) {
-            self.known.push(batch.source().to_string());
+        if !self.known.iter().any(|(source, of)| source == batch.source() && *of == names) {
+            self.known.push((batch.source().to_string(), names.clone()));
             let sensors = batch.columns().iter().zip(&names).map(|(column, name)| {
                 json!({"name": name, "unit": &*column.unit, "raw_per_second": column.raw_per_second})
             });
@@ -176,7 +177,7 @@ impl<W: Write + Send> Delivery for JsonLines<W> {
         let sources: Vec<Value> = (end.bindings.iter())
             .map(|one| {
                 json!({
-                    "source": &*one.source, "events": one.events, "lost": one.lost,
+                    "source": &*one.source, "events": one.events, "lost": one.lost, "undelivered": one.undelivered,
                     "missed": one.missed, "listed_every": one.listed_every.map(|every| every.as_secs_f64()),
                     "filtered": one.filtered, "skipped": one.skipped,
                     "busy": one.busy.as_secs_f64(), "error": one.failure,

@@ -342,7 +342,8 @@ fn described(one: &BindingCounts) -> Value {
         .map(|column| json!({"name": column.name.to_string(), "unit": &*column.unit}));
     json!({
         "source": &*one.source, "running": one.running, "ended": one.ended, "limit": one.limit, "events": one.events,
-        "lost": one.lost, "missed": one.missed, "filtered": one.filtered, "skipped": one.skipped, "error": one.failure,
+        "lost": one.lost, "undelivered": one.undelivered, "missed": one.missed, "filtered": one.filtered,
+        "skipped": one.skipped, "error": one.failure,
         "sensors": sensors.collect::<Vec<Value>>(),
     })
 }

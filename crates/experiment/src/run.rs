@@ -82,8 +82,12 @@ pub struct BindingCounts {
     pub events: u64,
     /// The number of events that the filter left out.
     pub filtered: u64,
-    /// The number of events for which there was no room, in memory or in a delivery.
+    /// The number of events for whose records there was no room in memory. They are in no figure
+    /// and in no delivery.
     pub lost: u64,
+    /// The number of records for which a delivery had no room, such as a socket whose receiver is
+    /// slow. Other deliveries and the figures have them.
+    pub undelivered: u64,
     /// The number of events that the event source knows it missed.
     pub missed: u64,
     /// The time between two lists in which the event source looks for its events
@@ -612,7 +616,8 @@ impl Bound {
             source: Arc::clone(&self.source),
             events: load(&self.events).saturating_sub(load(&self.filtered_late)),
             filtered: load(&self.filtered) + load(&self.filtered_late),
-            lost: self.store.lost() + load(&self.undelivered),
+            lost: self.store.lost(),
+            undelivered: load(&self.undelivered),
             missed: load(&self.missed),
             listed_every: self.listed_every,
             skipped: load(&self.skipped),

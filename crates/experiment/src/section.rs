@@ -13,7 +13,7 @@ use std::time::Duration;
 /// The most threads with open sections that are followed; starts on further threads make no
 /// sections.
 const MOST_THREADS: usize = 4096;
-/// The most open sections of one thread that are followed; further starts make no sections.
+/// The most open sections of one thread that are followed; a further start makes none of the oldest.
 const MOST_OPEN: usize = 256;
 
 /// A section of a program: from a start to the end of the same name on the same thread.
@@ -136,12 +136,16 @@ impl Sections {
             EventKind::Start => {
                 self.count_call(key, calls);
                 let room = self.threads.len() < MOST_THREADS || self.threads.contains_key(&key);
-                let open = room.then(|| self.threads.entry(key).or_default());
-                match open.filter(|open| open.len() < MOST_OPEN) {
-                    // The start's own call goes on after the time of the event, and so lies within the section.
-                    Some(open) => open.push(OpenSection { start: record.clone(), calls }),
-                    None => self.unmatched += 1,
+                let Some(open) = room.then(|| self.threads.entry(key).or_default()) else {
+                    self.unmatched += 1;
+                    return None;
+                };
+                if open.len() >= MOST_OPEN {
+                    open.remove(0);
+                    self.unmatched += 1;
                 }
+                // The start's own call goes on after the time of the event, and so lies within the section.
+                open.push(OpenSection { start: record.clone(), calls });
                 None
             }
             EventKind::End => {
@@ -154,10 +158,8 @@ impl Sections {
                     self.count_call(key, calls);
                     return None;
                 };
-                // Sections inside this one have no end; it never came or was lost.
-                self.unmatched += (open.len() - place - 1) as u64;
-                open.truncate(place + 1);
-                let section = open.pop()?;
+                // Sections may overlap: what started later and is open goes on.
+                let section = open.remove(place);
                 if open.is_empty() {
                     self.threads.remove(&key);
                 }
@@ -262,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn nested_sections_of_several_threads_are_matched() {
+    fn nested_and_overlapping_sections_of_several_threads_are_matched() {
         use EventKind::{End, Point, Start};
         let mut sections = Sections::default();
         let events = [
@@ -275,6 +277,10 @@ mod tests {
             (End, "outer", 2, 160),
             (End, "inner", 1, 170),
             (End, "outer", 1, 200),
+            (Start, "first", 1, 300),
+            (Start, "second", 1, 310),
+            (End, "first", 1, 320),
+            (End, "second", 1, 330),
         ];
         let found: Vec<_> = (events.iter())
             .filter_map(|(kind, name, thread, time)| {
@@ -287,6 +293,8 @@ mod tests {
             ("outer", 2, 110, 50, 1),
             ("inner", 1, 120, 50, 4),
             ("outer", 1, 100, 100, 6),
+            ("first", 1, 300, 20, 2),
+            ("second", 1, 310, 20, 2),
         ];
         let expected = expected.map(|(name, t, s, d, c)| (name.to_string(), t, s, d, c));
         assert_eq!(found, expected);
@@ -388,5 +396,7 @@ mod tests {
         }
         assert_eq!(sections.unmatched(), 1000);
         assert_eq!(sections.threads.values().map(Vec::len).sum::<usize>(), MOST_OPEN);
+        sections.add(&record(EventKind::Start, "b", 1, 1000));
+        assert!(sections.add(&record(EventKind::End, "b", 1, 1001)).is_some());
     }
 }

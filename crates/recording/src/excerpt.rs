@@ -37,6 +37,8 @@ pub struct Excerpt {
     every: NonZeroU64,
     /// The number of samples that were returned since the excerpt's beginning or the last seek.
     taken: u64,
+    /// The time of the last seek; `None` for the excerpt's beginning.
+    sought: Option<FileTime>,
     span: Option<Span>,
     /// Whether the times of the whole recording go back somewhere; `None` until a sample behind the
     /// end is read.
@@ -70,7 +72,7 @@ impl Excerpt {
         let begin = begin.map(|bound| bound.of(span));
         let end = end.map(|bound| bound.of(span));
         recording.seek(begin)?;
-        Ok(Self { source, begin, end, every, taken: 0, span: None, goes_back: None })
+        Ok(Self { source, begin, end, every, taken: 0, sought: None, span: None, goes_back: None })
     }
 
     fn end_of_data(&self) -> SourceError {
@@ -109,7 +111,7 @@ impl Excerpt {
 
     /// Goes to a time, or to the excerpt's beginning where `to` is `None` or earlier.
     fn go(&mut self, to: Option<FileTime>) -> Result<(), SourceError> {
-        self.taken = 0;
+        (self.taken, self.sought) = (0, to);
         let to = to.max(self.begin);
         self.source.recording().map_or(Ok(()), |recording| recording.seek(to))
     }
@@ -162,7 +164,7 @@ impl Recording for Excerpt {
         if let Some(span) = self.span {
             return Ok(span);
         }
-        let taken = self.taken;
+        let (taken, sought) = (self.taken, self.sought);
         let mut span = Span::new(FileTime(0), FileTime(0), 0);
         let mut out = Snapshot::new();
         self.go(None)?;
@@ -181,7 +183,7 @@ impl Recording for Excerpt {
                 Err(error) => break Err(error),
             }
         };
-        self.go(None)?;
+        self.go(sought)?;
         for _ in 0..taken {
             self.collect(&Ask::everything(), &mut out)?;
         }

@@ -199,7 +199,10 @@ impl Entry {
         let provider = &self.provider;
         catch_unwind(AssertUnwindSafe(|| provider.open(&context)))
             .map_err(|panic| fault(FaultKind::Panicked, &panic_text(&*panic)))?
-            .map_err(|error| fault(FaultKind::OpenFailed, &error))
+            .map_err(|error| match error {
+                ProviderError::NotYet(why) => fault(FaultKind::NotYet, &why),
+                error => fault(FaultKind::OpenFailed, &error),
+            })
     }
 
     /// Whether the provider begins the current collection side by side with others: it came from a
@@ -253,6 +256,7 @@ impl Entry {
     ) -> Result<(), Fault> {
         let Extras { faults, kept, foreign, partial } = extras;
         let Turn { ask, until, level } = turn;
+        self.status.bytes = 0;
         let mut session = self.opened()?;
         let name: &str = &self.status.name;
         let fault = |kind, message: &dyn std::fmt::Display| Fault::new(kind, name, message);
@@ -260,9 +264,10 @@ impl Entry {
         let collection = Collection::new(ask, &self.wanted).until(until);
         let foreign_before = foreign.len();
         let faults_before = faults.len();
+        let partial_before = partial.len();
         let mut writer = ObjectWriter::new(block, name, level, faults, foreign)
             .with_kept(kept)
-            .with_partial(partial);
+            .with_partial(&mut *partial);
         let outcome = catch_unwind(AssertUnwindSafe(|| session.collect(&collection, &mut writer)));
         let failed_test = writer.take_failed();
         let verdict = match outcome {
@@ -294,6 +299,7 @@ impl Entry {
             foreign.truncate(foreign_before);
             // Partial faults are about data that was removed.
             faults.truncate(faults_before);
+            partial.truncate(partial_before);
         }
         if panicked {
             // The state that a panic leaves behind is not trusted.
@@ -339,7 +345,7 @@ impl Entry {
                 let full = quarantine_after > 0 && status.in_a_row >= quarantine_after;
                 status.state = match fault.kind {
                     _ if full && !waits => ProviderState::Quarantined,
-                    FaultKind::OpenFailed => ProviderState::Failed,
+                    _ if self.session.is_none() => ProviderState::Failed,
                     _ => ProviderState::Open,
                 };
                 status.last_fault = Some(fault.clone());

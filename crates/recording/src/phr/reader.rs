@@ -377,7 +377,7 @@ impl Reader {
 
     /// Reads the next sample whose time is `from` or later; `None` behind the last frame. A damaged
     /// sample is left out together with all others up to the next keyframe, and the next sample has
-    /// a fault that says so. If no sample follows, a sample without frames has the fault.
+    /// a fault that says so. If no sample follows, a sample without frames has the faults.
     fn read_next(&mut self, from: FileTime) -> Result<Option<Sample>, SourceError> {
         let mut faults = Vec::new();
         while self.next < self.end {
@@ -407,11 +407,8 @@ impl Reader {
                 }
             }
         }
-        match faults.pop() {
-            // No sample follows that could carry the fault.
-            Some(fault) => Ok(Some(Sample { frames: Vec::new(), faults: vec![fault] })),
-            None => Ok(None),
-        }
+        // No sample follows that could carry the faults.
+        Ok((!faults.is_empty()).then(|| Sample { frames: Vec::new(), faults }))
     }
 
     /// The offset of the first keyframe behind an offset, or of the end of the complete frames.

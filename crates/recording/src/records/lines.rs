@@ -149,12 +149,15 @@ pub struct RecordLines {
     line: Vec<u8>,
     /// The number of lines that were read so far.
     pub number: u64,
-    /// The number of damaged lines that were read so far, and left out.
+    /// The number of damaged lines that were read so far, and left out. All lines of a damaged frame
+    /// of a recording count as one.
     pub damaged: u64,
     /// The line number of the first damaged line; 0 without any.
     pub first_damaged: u64,
     /// Whether the last line lacks its line feed.
     pub is_torn: bool,
+    /// Whether the file is a recording, in which damage costs all lines of a frame.
+    has_frames: bool,
 }
 
 impl RecordLines {
@@ -163,12 +166,38 @@ impl RecordLines {
     /// # Errors
     /// If the file cannot be opened.
     pub fn open(file: &Path) -> io::Result<Self> {
-        let reader: Box<dyn BufRead + Send> = match holds_lines(file) {
+        let has_frames = holds_lines(file);
+        let reader: Box<dyn BufRead + Send> = match has_frames {
             true => Box::new(LineText::open(file).map_err(io::Error::other)?),
             false => Box::new(BufReader::with_capacity(1 << 16, File::open(file)?)),
         };
         let line = Vec::new();
-        Ok(Self { reader, line, number: 0, damaged: 0, first_damaged: 0, is_torn: false })
+        Ok(Self {
+            reader,
+            line,
+            number: 0,
+            damaged: 0,
+            first_damaged: 0,
+            is_torn: false,
+            has_frames,
+        })
+    }
+
+    /// A sentence about the damaged lines that were read so far; `None` without any.
+    #[must_use]
+    pub fn damage(&self) -> Option<String> {
+        let (damaged, first) = (self.damaged, self.first_damaged);
+        match (damaged, self.has_frames) {
+            (0, _) => None,
+            (_, false) => {
+                Some(format!("{damaged} lines are damaged and left out, the first is line {first}"))
+            }
+            (_, true) => Some(format!(
+                "{damaged} damaged frames are left out with all their lines, up to a megabyte of \
+                 them in each; the first is behind {} lines",
+                first - 1
+            )),
+        }
     }
 
     /// The next sound line; `None` at the end of the file, and at a last line without a line feed.

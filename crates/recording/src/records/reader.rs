@@ -116,12 +116,7 @@ impl EventRecords {
             let name = path.display().to_string();
             reading.records.faults.push(Fault::new(FaultKind::Warning, &name, what));
         };
-        if lines.damaged > 0 {
-            warn(format!(
-                "{} lines are damaged and left out, the first is line {}",
-                lines.damaged, lines.first_damaged
-            ));
-        }
+        lines.damage().into_iter().for_each(&mut warn);
         if lines.is_torn {
             warn("the last line is not complete and left out".to_string());
         }

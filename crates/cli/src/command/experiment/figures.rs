@@ -16,6 +16,11 @@ pub(in crate::command) fn listed(source: &str, every: f64) -> String {
     )
 }
 
+/// The line about records for which a delivery had no room.
+pub(in crate::command) fn undelivered(source: &str, records: u64) -> String {
+    format!("! {}: {records} records found no room with a receiver", Escaped(source))
+}
+
 /// The figures of a sensor at the events of one name.
 pub(in crate::command) struct SensorFigures<'a> {
     /// The sensor's name, as it is shown.

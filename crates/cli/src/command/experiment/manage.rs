@@ -197,6 +197,7 @@ fn show(text: &mut String, output: &Output, process: u32, about: &Value) {
         ("EVENTS", Align::Right),
         ("LIMIT", Align::Right),
         ("LOST", Align::Right),
+        ("UNDELIVERED", Align::Right),
         ("MISSED", Align::Right),
         ("FILTERED", Align::Right),
         ("SENSORS", Align::Left),
@@ -220,6 +221,7 @@ fn show(text: &mut String, output: &Output, process: u32, about: &Value) {
         table.text(Style::Plain, &word(&one["events"]));
         table.text(Style::Plain, &limit);
         table.text(Style::Plain, &word(&one["lost"]));
+        table.text(Style::Plain, &word(&one["undelivered"]));
         table.text(Style::Plain, &word(&one["missed"]));
         table.text(Style::Plain, &word(&one["filtered"]));
         table.text(Style::Faint, &sensors.join(", "));

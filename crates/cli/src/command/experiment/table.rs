@@ -102,10 +102,14 @@ fn losses(text: &mut String, palette: Palette, end: &ExperimentEnd) {
     for one in &end.bindings {
         if one.lost > 0 {
             attention(format!(
-                "! {}: {} records found no room in memory or with a receiver; --capacity gives more",
+                "! {}: {} records found no room in memory; --capacity gives more",
                 Escaped(&one.source),
                 one.lost
             ));
+            whole = false;
+        }
+        if one.undelivered > 0 {
+            attention(figures::undelivered(&one.source, one.undelivered));
             whole = false;
         }
         if let Some(every) = one.listed_every {

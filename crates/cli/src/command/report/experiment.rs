@@ -52,13 +52,8 @@ pub(super) fn run(global: &Global, args: &Args, file: &Path) -> Outcome {
     {
         timeline.add(&records, line);
     }
-    if lines.damaged > 0 {
-        warn(&format!(
-            "{}: {} lines are damaged and left out, the first is line {}",
-            file.display(),
-            lines.damaged,
-            lines.first_damaged
-        ));
+    if let Some(damage) = lines.damage() {
+        warn(&format!("{}: {damage}", file.display()));
     }
     if lines.is_torn {
         warn(&format!("{}: the last line is not complete and left out", file.display()));

@@ -82,6 +82,9 @@ pub(super) fn page(
                     attention(format!("! {}: {count} {what}", Escaped(name)));
                 }
             }
+            if let Some(count) = source["undelivered"].as_u64().filter(|count| *count > 0) {
+                attention(figures::undelivered(name, count));
+            }
             if let Some(every) = source["listed_every"].as_f64() {
                 attention(figures::listed(name, every));
             }
