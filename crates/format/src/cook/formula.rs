@@ -217,9 +217,8 @@ impl Formula {
         }
     }
 
-    /// The clock that gives the ticks in which the raw value counts time, for timers and average
-    /// times. `None` for a formula with a raw value that counts something else, or that counts time
-    /// by a private clock.
+    /// The clock with the ticks that the raw value counts, for timers and average times. `None` if
+    /// the raw value counts something else, or the ticks of a private clock.
     #[must_use]
     pub const fn clock_of_value(self) -> Option<Clock> {
         match self {
