@@ -47,8 +47,7 @@ pub struct RemoteTimes {
 }
 
 /// The object that shows whether a machine can be reached. Its only counter is 1 if the machine's
-/// data in the block is current. It is 0 if the block has the machine's last valid data, or no data
-/// of it.
+/// data in the block is current, and 0 if the block has older data of the machine or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatusObject {
     /// Title index of the object.
@@ -131,8 +130,8 @@ struct Machine<L> {
 impl<R: Reach> ForeignMachines<R> {
     /// The most machines that are kept. The machine with the oldest last request is dropped first.
     pub const MOST: usize = 64;
-    /// The pause after a failed attempt to connect, which may take long; [`pause`](Self::pause)
-    /// sets another.
+    /// The default pause after a failed attempt to connect, since an attempt may take long;
+    /// [`pause`](Self::pause) sets another.
     pub const PAUSE: Duration = Duration::from_secs(5);
 
     /// A set of machines that are reached through `reach`, empty at first.

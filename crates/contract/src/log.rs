@@ -62,8 +62,9 @@ pub struct Limiter {
     every: Duration,
 }
 
-/// The count of one kind of messages: the start of its period, the number that passed in the
-/// period, and the number held back since one last passed.
+/// The count of one kind of messages: the start of its period, how many of the [`Limiter::BURST`]
+/// messages are used up in the period, and the number of messages held back since one last passed.
+/// A later period starts with one message left.
 #[derive(Debug)]
 struct Kind {
     since: Instant,
