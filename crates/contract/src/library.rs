@@ -40,7 +40,8 @@ pub type LinkageLookup = fn(provider: &str) -> Option<String>;
 /// the closure has ended.
 pub type Lowered = fn(work: &mut dyn FnMut());
 
-/// A function that keeps the library that contains an address loaded until the process ends.
+/// A function that keeps a library loaded until the process ends: the one that contains the address
+/// `inside`.
 pub type PinLibrary = fn(inside: *const c_void);
 
 /// A function that takes a provider's name and a message for the administrator. The messages are

@@ -76,7 +76,7 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
                 && is_broken
             {
                 // A broken source is asked once after a registration; if it is still broken, not
-                // again.
+                // again before the next registration.
                 decision.seen = generation;
             }
         }
@@ -191,7 +191,7 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
     }
 
     /// Handles an event at the first source. If the event leaves open whether the whole source is
-    /// broken or only the wanted objects, makes a check.
+    /// broken or only the wanted objects are missing, makes a check.
     pub(super) fn note(&mut self, event: Event, error: Option<&SourceError>) {
         let is_hang = match (self.whole.on(event, (self.clock)()), error) {
             (Next::Check { is_hang }, _) => is_hang,

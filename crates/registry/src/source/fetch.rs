@@ -104,8 +104,9 @@ impl RegistrySource {
         frame
     }
 
-    /// Looks for more objects than the `sound` ones in `out`, which holds a reply with a damaged
-    /// object. Objects behind a damaged one may be missing from such a reply.
+    /// Reads the query in parts after a reply with a damaged object, since objects behind a damaged
+    /// one may be missing. `out` holds that reply, and `sound` is the number of its sound objects.
+    /// The reply is kept unless the parts have more objects.
     fn fetch_more(
         &mut self,
         request: &Ask,
