@@ -40,9 +40,10 @@ pub struct RemoteTimes {
     /// The value of the machine's performance counter, and the counter's ticks per second; `None`
     /// to use those of the local clock.
     pub counter: Option<(i64, i64)>,
-    /// The machine's time in 100 ns units; `None` to use the local clock's.
+    /// The machine's time in units of 100 ns since the start of 1601, UTC; `None` to use the local
+    /// time.
     pub time_100ns: Option<i64>,
-    /// The machine's calendar time, UTC; `None` to use the local clock's.
+    /// The machine's calendar time, UTC; `None` to use the local calendar time.
     pub system_time: Option<CalendarTime>,
 }
 

@@ -52,7 +52,7 @@ pub struct DeclaredObject {
 }
 
 impl DeclaredObject {
-    /// An object with these numbers, and without counters yet.
+    /// An object with this offset, GUID and kind of instances, and without counters yet.
     #[must_use]
     pub fn new(offset: u32, guid: &str, instances: InstanceKind) -> Self {
         Self { offset, guid: guid.to_string(), instances, counters: Vec::new() }

@@ -104,7 +104,7 @@ pub struct CounterPlan {
     /// The position of the base.
     pub base: BaseColumn,
     /// The formula that makes the value. For a counter without a formula, an error that says why:
-    /// the counter is a base, a text or a label, or its type is unknown.
+    /// the counter is a base, a text or a label, or no formula is known for its type.
     pub formula: Result<Formula, CookError>,
     /// The column with the bits for values that an instance lacks, and a mask with the bit of this
     /// counter. `None` if the object has no such column, or the counter's index is 64 or more.

@@ -46,7 +46,7 @@ pub struct Clocks {
     pub perf_time: i64,
     /// Ticks a second of the performance counter (`PerfFreq`).
     pub perf_freq: i64,
-    /// System time in 100 ns units (`PerfTime100nSec`).
+    /// System time in units of 100 ns since the start of 1601, UTC (`PerfTime100nSec`).
     pub time_100ns: i64,
     /// The object's clock (`PERF_OBJECT_TYPE.PerfTime`).
     pub object_time: i64,

@@ -231,8 +231,8 @@ impl CounterType {
         }
     }
 
-    /// Whether a definition of this type is the base of the counter before it, rather than a
-    /// counter of its own.
+    /// Whether a definition of this type is the base of the counter before it, or
+    /// [`ABSENT_VALUES`](Self::ABSENT_VALUES), rather than a counter of its own.
     #[must_use]
     pub const fn is_base(self) -> bool {
         matches!(self.kind(), CounterKind::Counter(NumericSubtype::Base))

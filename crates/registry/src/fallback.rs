@@ -272,7 +272,7 @@ impl<A: TimedSource, B: Source> Source for Fallback<A, B> {
         let (mut first, mut second) = self.divide(request);
         let mut divided = second && matches!(request.objects, ObjectQuery::Indexes(_));
         if first && self.collect_first(request, divided, out)? {
-            // The ask is repeated by the new decision.
+            // The ask is repeated according to the new decision.
             out.clear();
             (first, second) = self.divide(request);
             divided = second && matches!(request.objects, ObjectQuery::Indexes(_));

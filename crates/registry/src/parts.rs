@@ -280,7 +280,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Adds a fault for the indexes that were not asked for after too many failures.
+    /// Adds a fault for the indexes that were not asked for, because too many queries had failed
+    /// before.
     fn add_left_out(&mut self, query: &ObjectQuery, source: &str) {
         let count = self.left_out.len();
         if count == 0 {

@@ -17,14 +17,14 @@ pub struct Thing {
     pub object: (u32, &'static str),
     /// Title index and name of the counter.
     pub counter: (u32, &'static str),
-    /// Title index and name of a second counter, which has the value 1.
+    /// Title index and name of a second counter, which has the value 1 at first.
     pub second: Option<(u32, &'static str)>,
     /// The instances, each with its name and the value of its counter.
     pub rows: Vec<(&'static str, u64)>,
 }
 
 impl Thing {
-    /// The same object with a second counter, of value 1.
+    /// The same object with a second counter, which has the value 1 at first.
     #[must_use]
     pub fn with(mut self, counter: (u32, &'static str)) -> Self {
         self.second = Some(counter);

@@ -62,8 +62,8 @@ pub fn walk(block: DataBlock<'_>) -> Walk {
         for instance in object.instances() {
             seen.faults += u64::from(instance.name_fault().is_some());
             let _ = write!(names, "{}", instance.name());
-            // Looking for a parent walks to it, so only a few are looked for:
-            // a damaged block may have as many as it has instances.
+            // Looking for a parent walks the block, so only a few parents are looked for: a damaged
+            // block may have as many parents as instances.
             if seen.instances < 16 && instance.parent().is_some() {
                 seen.faults += u64::from(block.parent(&instance).is_none());
             }

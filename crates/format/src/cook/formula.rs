@@ -340,8 +340,8 @@ impl Formula {
         let seconds = |clock: Clock| -> Result<f64, CookError> {
             Ok(elapsed(clock)? / to_f64(clock.frequency(&current.clocks)?))
         };
-        // The time that a multi timer divides by: seconds, but plain units for
-        // the 100 ns clock, whose values are counted in those units.
+        // The time that a multi timer divides by: in seconds, but in ticks for the 100 ns clock,
+        // since the raw values are counted in these ticks.
         let multi = |clock: Clock| match clock {
             Clock::Ns100 => elapsed(clock),
             _ => seconds(clock),

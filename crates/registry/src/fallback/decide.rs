@@ -154,10 +154,10 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         }
     }
 
-    /// Makes a new decision: the second source is used for the objects that it can fill, that were
-    /// looked for, and that the first source does not list or, if `delivered` is given, did not
-    /// deliver in a check or trial. If that is so of Process or Thread, both are taken from the
-    /// second source.
+    /// Makes a new decision: the second source is used for each object that was looked for and that
+    /// the first source lacks. The first source lacks an object that `catalogue` does not list or
+    /// that is not in `delivered`, the objects that a check or trial delivered, if that is given.
+    /// If it lacks Process or Thread, both are taken from the second source.
     fn settle(&mut self, catalogue: &Catalogue, delivered: Option<&[TitleIndex]>) {
         let looked_at = &self.looked_at;
         let lacks = |name: &TitleIndex| {

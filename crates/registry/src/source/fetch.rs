@@ -212,8 +212,8 @@ impl RegistrySource {
         Ok(split)
     }
 
-    /// Ends reading in parts once the hanging calls have returned, or the registration of a failing
-    /// provider has changed.
+    /// Ends reading in parts once the hanging calls have returned and the pause after them is over,
+    /// or the registration of a failing provider has changed.
     pub(super) fn look_back(&mut self) {
         let is_over = self.hangs.are_over(&mut *self.registry);
         let is_other = self.watch.is_other(&mut *self.registry);
