@@ -155,9 +155,9 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
     }
 
     /// Makes a new decision: the second source is used for each object that was looked for and that
-    /// the first source lacks. The first source lacks an object that `catalogue` does not list or
-    /// that is not in `delivered`, the objects that a check or trial delivered, if that is given.
-    /// If it lacks Process or Thread, both are taken from the second source.
+    /// the first source lacks. The first source lacks an object if `catalogue` does not list it. If
+    /// `delivered` is given, the objects that a check or trial delivered, it also lacks those that
+    /// are not in there. If it lacks Process or Thread, both are taken from the second source.
     fn settle(&mut self, catalogue: &Catalogue, delivered: Option<&[TitleIndex]>) {
         let looked_at = &self.looked_at;
         let lacks = |name: &TitleIndex| {
