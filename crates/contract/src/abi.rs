@@ -26,9 +26,8 @@ pub const ERROR_MORE_DATA: u32 = 234;
 /// by one call of Close.
 pub type OpenFunction = unsafe extern "system" fn(linkage: *mut u16) -> u32;
 
-/// `DWORD Collect(LPWSTR lpwszValue, LPVOID *lppData, LPDWORD lpcbBytes,
-/// LPDWORD lpcObjectTypes)`: writes the objects asked for. Called from many
-/// threads at once.
+/// `DWORD Collect(LPWSTR lpwszValue, LPVOID *lppData, LPDWORD lpcbBytes, LPDWORD lpcObjectTypes)`:
+/// writes the objects asked for. Several threads may call it at once.
 pub type CollectFunction = unsafe extern "system" fn(
     value: *mut u16,
     data: *mut *mut c_void,

@@ -40,15 +40,15 @@ pub struct RemoteTimes {
     /// The value of the machine's performance counter, and the counter's ticks per second; `None`
     /// to use those of the local clock.
     pub counter: Option<(i64, i64)>,
-    /// The machine's time in 100 ns units; `None` to use the local clock's.
+    /// The machine's time in units of 100 ns since the start of 1601, UTC; `None` to use the local
+    /// time.
     pub time_100ns: Option<i64>,
-    /// The machine's calendar time, UTC; `None` to use the local clock's.
+    /// The machine's calendar time, UTC; `None` to use the local calendar time.
     pub system_time: Option<CalendarTime>,
 }
 
 /// The object that shows whether a machine can be reached. Its only counter is 1 if the machine's
-/// data in the block is current. It is 0 if the block has the machine's last valid data, or no data
-/// of it.
+/// data in the block is current, and 0 if the block has older data of the machine or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatusObject {
     /// Title index of the object.
@@ -131,8 +131,8 @@ struct Machine<L> {
 impl<R: Reach> ForeignMachines<R> {
     /// The most machines that are kept. The machine with the oldest last request is dropped first.
     pub const MOST: usize = 64;
-    /// The pause after a failed attempt to connect, which may take long; [`pause`](Self::pause)
-    /// sets another.
+    /// The default pause after a failed attempt to connect, since an attempt may take long;
+    /// [`pause`](Self::pause) sets another.
     pub const PAUSE: Duration = Duration::from_secs(5);
 
     /// A set of machines that are reached through `reach`, empty at first.

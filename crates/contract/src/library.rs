@@ -31,16 +31,17 @@ pub struct AllottedIndexes {
 /// that do not pass them: on Windows it looks into the registry. `None` if no indexes are allotted.
 pub type IndexLookup = fn(provider: &str) -> Option<AllottedIndexes>;
 
-/// A function that finds the linkage of a provider (NUL-separated strings), for loaders that pass
-/// Open a list without a certain end: on Windows it looks into the registry. `None` if there is no
-/// linkage.
+/// A function that finds the linkage of a provider (NUL-separated strings), for loaders that do not
+/// mark the end of the list that they pass to Open: on Windows it looks into the registry. `None`
+/// if there is no linkage.
 pub type LinkageLookup = fn(provider: &str) -> Option<String>;
 
 /// A function that runs a closure at lowered priority, on this thread or another, and returns when
 /// the closure has ended.
 pub type Lowered = fn(work: &mut dyn FnMut());
 
-/// A function that keeps the library that contains an address loaded until the process ends.
+/// A function that keeps a library loaded until the process ends: the one that contains the address
+/// `inside`.
 pub type PinLibrary = fn(inside: *const c_void);
 
 /// A function that takes a provider's name and a message for the administrator. The messages are
@@ -113,8 +114,8 @@ enum CollectOutcome {
 }
 
 impl Library {
-    /// A library of the provider that `make` makes. `lookup` finds the allotted indexes, and
-    /// `report` takes the messages, if no [`Host`] does so.
+    /// A library of the provider that `make` makes. `lookup` finds the allotted indexes and
+    /// `report` takes the messages, unless the loader passes a [`Host`] that does so.
     #[must_use]
     pub const fn new(
         make: fn() -> Box<dyn Provider>,
@@ -135,8 +136,9 @@ impl Library {
         }
     }
 
-    /// The same library, which passes the provider the list that `linkage` finds if this list
-    /// begins with the string that the loader passed to Open, and otherwise that string alone.
+    /// The same library, which looks up the provider's linkage with `linkage`. The provider gets
+    /// the list that is found if its first string is the one that the loader passed to Open, and
+    /// otherwise the loader's string alone.
     #[must_use]
     pub const fn linkage(mut self, linkage: LinkageLookup) -> Self {
         self.linkage = linkage;
@@ -144,7 +146,7 @@ impl Library {
     }
 
     /// The same library, which collects costly objects with `lowered`: for loaders that call
-    /// it on the reader's thread. Perfhive's own loader uses a thread of lowered priority.
+    /// Collect on the reader's thread. Perfhive's own loader uses a thread of lowered priority.
     #[must_use]
     pub const fn lowered(mut self, lowered: Lowered) -> Self {
         self.lowered = lowered;
@@ -160,8 +162,8 @@ impl Library {
         self
     }
 
-    /// Notes the host that loaded the library. NULL and a structure that is shorter than [`Host`]
-    /// are ignored. Once a host is noted, later calls change nothing.
+    /// Keeps a copy of the [`Host`] that the loader passes. NULL and a structure that is shorter
+    /// than [`Host`] are ignored. Once a copy is kept, later calls change nothing.
     ///
     /// # Safety
     /// `host` is NULL or points to a [`Host`] with a function that can be called with its context,
@@ -260,9 +262,9 @@ impl Library {
     /// Answers a loader's call of Collect: writes the requested objects of the provider into the
     /// caller's buffer. Returns a Windows error code: `ERROR_MORE_DATA` if the buffer is too small,
     /// `ERROR_INVALID_PARAMETER` if `data`, `bytes` or `object_types` is NULL, or if `*data` is
-    /// NULL and there is data to write. An invalid request, and a provider that is not open, fails
-    /// or has nothing to give, yield `ERROR_SUCCESS` with counts of 0; the failure is reported. On
-    /// success `*data` points behind the written data.
+    /// NULL and there is data to write. On success `*data` points behind the written data.
+    /// `ERROR_SUCCESS` with counts of 0 means that the request is invalid, or that the provider is
+    /// not open, has nothing to give or failed; a failure is reported.
     ///
     /// # Safety
     /// `value` is NULL or a string up to a NUL; the other pointers are NULL or
@@ -416,7 +418,8 @@ impl Library {
         ERROR_SUCCESS
     }
 
-    /// Drops the provider. If other threads still collect, the last of them drops it instead.
+    /// Gives up one reference to the provider. The provider is dropped with the last reference,
+    /// which after Close may be that of a thread that still collects.
     fn leave(&self, running: Arc<Running>) {
         if let Some(running) = Arc::into_inner(running) {
             self.drop_contained(running);
@@ -493,8 +496,9 @@ impl Running {
     }
 }
 
-/// The objects that a query wants, and the objects that come along with them. A list of indexes
-/// wants no objects of other machines.
+/// The title indexes of the provider's objects that a query wants, and of the objects that come
+/// along with them (`brings`). A list of indexes never wants an object of other machines
+/// ([`Cost::Foreign`]).
 fn wanted(description: &ProviderDescription, query: &ObjectQuery) -> Vec<TitleIndex> {
     let is_wanted = |cost: Cost, name: TitleIndex| match query {
         ObjectQuery::Global => cost == Cost::Global,
@@ -515,7 +519,7 @@ fn wanted(description: &ProviderDescription, query: &ObjectQuery) -> Vec<TitleIn
     wanted
 }
 
-/// Whether any of the wanted objects is expensive to collect.
+/// Whether any of the wanted objects has the cost [`Cost::Costly`].
 fn is_costly(description: &ProviderDescription, wanted: &[TitleIndex]) -> bool {
     let objects = description.objects.iter();
     objects.filter(|o| o.cost == Cost::Costly).any(|object| wanted.contains(&object.spec.name))

@@ -20,7 +20,8 @@ mod syslog {
 
     /// The socket of the system's log.
     const SOCKET: &str = "/dev/log";
-    /// Facility daemon (3), severity warning (4); RFC 3164, section 4.1.1.
+    /// The priority of each line: facility daemon (3) times 8 plus severity warning (4); RFC 3164,
+    /// section 4.1.1.
     const PRIORITY: u32 = 3 * 8 + 4;
     /// The length in bytes at which a line ends; only its last character may exceed it. RFC 3164
     /// asks for lines of no more than 1024 bytes.
@@ -62,8 +63,9 @@ pub struct Limiter {
     every: Duration,
 }
 
-/// The count of one kind of messages: the start of its period, the number that passed in the
-/// period, and the number held back since one last passed.
+/// The count of one kind of messages: the start of its period, how many of the [`Limiter::BURST`]
+/// messages are used up in the period, and the number of messages held back since one last passed.
+/// A later period starts with one message left.
 #[derive(Debug)]
 struct Kind {
     since: Instant,

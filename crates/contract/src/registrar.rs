@@ -52,7 +52,7 @@ pub struct DeclaredObject {
 }
 
 impl DeclaredObject {
-    /// An object with these numbers, and without counters yet.
+    /// An object with this offset, GUID and kind of instances, and without counters yet.
     #[must_use]
     pub fn new(offset: u32, guid: &str, instances: InstanceKind) -> Self {
         Self { offset, guid: guid.to_string(), instances, counters: Vec::new() }
@@ -179,8 +179,8 @@ impl ProviderDefinition {
 }
 
 /// The values of a registration that say what the library is and how it is called. A value that is
-/// `None` stays as in an earlier registration of the name; without an earlier one it is the
-/// default, which only `library` lacks.
+/// `None` stays as it is in an earlier registration of the same name. Without an earlier
+/// registration it gets its default; `library` has no default and must be given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Functions {
     /// `Library`: the absolute path of the library; `None` to leave it as it was.
@@ -224,8 +224,8 @@ impl Functions {
     /// the registration `before`; without it they are the defaults.
     ///
     /// # Errors
-    /// [`RegisterErrorKind::Invalid`] if no library is named or known, or a path of `reads` is not
-    /// absolute.
+    /// [`RegisterErrorKind::Invalid`] if neither these values nor `before` name a library, or if a
+    /// path of `reads` is not absolute.
     pub fn registration(
         &self,
         name: &str,
@@ -300,9 +300,9 @@ pub trait Registrar {
     fn place(&self) -> String;
 
     /// Registers a provider: allots indexes, and writes names, help texts and the library. An
-    /// earlier registration of the name is replaced; its indexes change only if need be: in the
-    /// registry of Windows if names or help texts differ, in a file if the new names would take an
-    /// index of another provider.
+    /// earlier registration of the name is replaced. The provider's indexes then change only if
+    /// they must: in the registry of Windows if names or help texts differ, in a file if the new
+    /// names would take an index of another provider.
     ///
     /// # Errors
     /// [`RegisterError`]; nothing has changed then.
@@ -312,12 +312,12 @@ pub trait Registrar {
         functions: &Functions,
     ) -> Result<(Registration, Change), RegisterError>;
 
-    /// Tests whether [`register`](Self::register) would succeed, without changing anything. If no
-    /// library is named or known, everything else is tested. Whether the caller may write is not
-    /// tested.
+    /// Tests whether [`register`](Self::register) would succeed, without changing anything. If
+    /// neither `functions` nor an earlier registration names a library, this is no error, and
+    /// everything else is tested. Whether the caller may write is not tested.
     ///
     /// # Errors
-    /// The error that `register` would return.
+    /// The error that `register` would return, apart from these two exceptions.
     fn check(
         &self,
         definition: &ProviderDefinition,

@@ -47,10 +47,10 @@ pub struct Registration {
     /// `Start Processes`: whether the library's host process may start other processes. The memory
     /// limit holds for each of these processes, not for all together.
     pub processes: bool,
-    /// `Read Files`: the files and folders that the library's host process may read, beside
-    /// the library's own folder and those of the system's libraries; empty without such a
-    /// limit: the host process of an ordinary user may then read all that this user may, and
-    /// that of root only what every user may.
+    /// `Read Files`: the files and folders that the library's host process may read, beside the
+    /// library's own folder and those of the system's libraries. Empty if there is no such limit:
+    /// the host process may then read what its user may read or, if this user is root, only what
+    /// every user may read.
     pub reads: Vec<PathBuf>,
     /// The objects and counters that a manifest declares; empty without a manifest. Readers
     /// follow the blocks, which carry the same definitions.
@@ -89,13 +89,14 @@ pub enum InstanceKind {
     Single,
     /// `multiple`: the object has instances.
     Multiple,
-    /// `globalAggregate`: values of several programs become one.
+    /// `globalAggregate`: the values of several programs are combined into one.
     GlobalAggregate,
     /// `multipleAggregate`: instances, and `_Total` of them.
     MultipleAggregate,
-    /// `globalAggregateHistory`: as `globalAggregate`, with what ended programs left.
+    /// `globalAggregateHistory`: as `globalAggregate`, with the last values of programs that have
+    /// ended.
     GlobalAggregateHistory,
-    /// `instanceAggregate`: values of instances of one name become one.
+    /// `instanceAggregate`: the values of instances with the same name are combined into one.
     InstanceAggregate,
 }
 

@@ -39,8 +39,8 @@ pub(crate) fn i64_at(bytes: &[u8], at: usize) -> i64 {
     u64_at(bytes, at) as i64
 }
 
-/// A length or offset field as `usize`; on a 16-bit target it saturates, which
-/// every bounds check then refuses.
+/// A 32-bit length or offset field as `usize`. On a 16-bit target a number that does not fit
+/// becomes `usize::MAX`, which every bounds check refuses.
 #[inline(always)]
 pub(crate) fn len_at(bytes: &[u8], at: usize) -> usize {
     usize::try_from(u32_at(bytes, at)).unwrap_or(usize::MAX)

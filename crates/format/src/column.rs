@@ -1,7 +1,7 @@
 //! Counters that are resolved once and read many times.
 //!
-//! A definition gives the position and the width of a counter's data, and its base. [`CounterPlan`]
-//! finds them once; reading a [`Column`] then takes an offset and a shift.
+//! The definitions of an object give the position and the width of a counter's data and of its
+//! base. [`CounterPlan`] finds them once; reading a [`Column`] then takes one load and one shift.
 
 use crate::cook::{Clocks, CookError, Formula, RawSample};
 use crate::counter_type::CounterType;
@@ -104,7 +104,7 @@ pub struct CounterPlan {
     /// The position of the base.
     pub base: BaseColumn,
     /// The formula that makes the value. For a counter without a formula, an error that says why:
-    /// the counter is a base, a text or a label, or its type is unknown.
+    /// the counter is a base, a text or a label, or no formula is known for its type.
     pub formula: Result<Formula, CookError>,
     /// The column with the bits for values that an instance lacks, and a mask with the bit of this
     /// counter. `None` if the object has no such column, or the counter's index is 64 or more.
@@ -227,8 +227,8 @@ impl CounterPlan {
         self.sample_at(&object.clocks(), block)
     }
 
-    /// As [`sample`](Self::sample), with the clocks of the object, which are the same for all its
-    /// counter blocks.
+    /// As [`sample`](Self::sample), with the object's clocks as a parameter: they are the same for
+    /// all counter blocks of the object, so that one read serves all.
     ///
     /// # Errors
     /// As [`sample`](Self::sample).
@@ -260,8 +260,9 @@ fn absent_values(object: PerfObject<'_>) -> Option<Column> {
 /// The bytes of a counter block that belong to the data of any counter, as the definitions state.
 struct Occupied<'a> {
     object: PerfObject<'a>,
-    /// For each counter, in ascending order, the beginning of its data, and the furthest end of all
-    /// data up to there. `None` until it is first needed, which is seldom.
+    /// For each counter, in ascending order of offset: where its data begins, and the furthest end
+    /// of this data and all data before it in the list. `None` until it is first needed, which is
+    /// seldom.
     claims: Option<Vec<(u32, u32)>>,
 }
 
@@ -316,9 +317,9 @@ impl Schema {
         }
     }
 
-    /// Whether plans that were made for this schema can read `object`: its definitions are the same
-    /// bytes, and it has the same title index and code page and has instances or none, as the
-    /// object of the schema.
+    /// Whether plans that were made for this schema can read `object`: the bytes of the
+    /// definitions, the title index, the code page and whether there can be instances are all the
+    /// same as in the schema.
     #[must_use]
     pub fn matches(&self, object: PerfObject<'_>) -> bool {
         self.object == object.name_index()

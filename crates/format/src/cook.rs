@@ -4,7 +4,8 @@
 //! and 1 the newer. Sources: the Win32, Windows Server and WMI documentation of counter types.
 //! Where they disagree, perfhive decides as follows:
 //!
-//! * **Percentages are times 100**, also where a page leaves the factor out.
+//! * **Percentages are multiplied by 100**, even where a page of the documentation leaves the
+//!   factor out.
 //! * **Nothing is capped** unless [`CookOptions::cap_percent`] asks for it:
 //!   PDH caps percentages at 100 by default, .NET 1.1 did for some types. A
 //!   process on four processors may well show 400 %.
@@ -45,7 +46,7 @@ pub struct Clocks {
     pub perf_time: i64,
     /// Ticks a second of the performance counter (`PerfFreq`).
     pub perf_freq: i64,
-    /// System time in 100 ns units (`PerfTime100nSec`).
+    /// System time in units of 100 ns since the start of 1601, UTC (`PerfTime100nSec`).
     pub time_100ns: i64,
     /// The object's clock (`PERF_OBJECT_TYPE.PerfTime`).
     pub object_time: i64,
@@ -77,7 +78,8 @@ impl RawSample {
         Self { value, value_size: 8, base: None, base_size: 8, clocks }
     }
 
-    /// The same sample with a 64-bit base.
+    /// The same sample with a base, which is 64 bits wide unless [`with_sizes`](Self::with_sizes)
+    /// states another width.
     #[must_use]
     pub const fn with_base(mut self, base: u64) -> Self {
         self.base = Some(base);

@@ -97,7 +97,7 @@ pub enum TimerFacet {
     Ns100,
     /// The object's own clock.
     Object,
-    /// Both timer bits are set; no header names that.
+    /// Both timer bits are set; no header names this combination.
     Unknown,
 }
 
@@ -192,13 +192,15 @@ impl CounterType {
         }
     }
 
-    /// Whether two samples are subtracted.
+    /// Whether the type has the flag `PERF_DELTA_COUNTER`: the raw values of two samples are
+    /// subtracted. The formulas of averages subtract them without the flag.
     #[must_use]
     pub const fn is_delta(self) -> bool {
         self.0 & w::PERF_DELTA_COUNTER != 0
     }
 
-    /// Whether the bases of two samples are subtracted.
+    /// Whether the type has the flag `PERF_DELTA_BASE`: the bases of two samples are subtracted.
+    /// The formulas of averages subtract them without the flag.
     #[must_use]
     pub const fn is_delta_base(self) -> bool {
         self.0 & w::PERF_DELTA_BASE != 0
@@ -229,8 +231,8 @@ impl CounterType {
         }
     }
 
-    /// Whether a definition of this type is the base of the counter before it, rather than a
-    /// counter of its own.
+    /// Whether a definition of this type is the base of the counter before it, or
+    /// [`ABSENT_VALUES`](Self::ABSENT_VALUES), rather than a counter of its own.
     #[must_use]
     pub const fn is_base(self) -> bool {
         matches!(self.kind(), CounterKind::Counter(NumericSubtype::Base))

@@ -18,8 +18,8 @@ enum Known {
     OfConsole(&'static CodePage),
 }
 
-/// A code page of consoles, in which every character has one byte. A shell's `>` writes files in
-/// it.
+/// A code page of consoles, in which every character has one byte. Files that a shell's `>` makes
+/// on Windows may be written in it.
 #[derive(Debug, PartialEq, Eq)]
 struct CodePage {
     name: &'static str,
@@ -78,7 +78,8 @@ impl FileEncoding {
         }
     }
 
-    /// The decoder of the encoding; `None` for a code page of consoles.
+    /// The encoding as `encoding_rs` knows it; `None` for a code page of consoles, which that crate
+    /// does not have.
     #[must_use]
     pub fn encoding(self) -> Option<&'static Encoding> {
         match self.0 {

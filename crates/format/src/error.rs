@@ -14,8 +14,8 @@ pub struct ParseError {
     /// The `winperf.h` structure and field that are wrong, e.g. `PERF_OBJECT_TYPE.TotalByteLength`;
     /// the structure alone, e.g. `PERF_DATA_BLOCK`, if the bytes end before the structure does.
     pub field: &'static str,
-    /// The value of the field that is wrong. If the data ends before a structure or the counter
-    /// definitions of an object do, it is the number of bytes that were left.
+    /// The value of the field that is wrong. If `field` is a structure alone, or `NumCounters` of
+    /// an object, it is the number of bytes that were left for the structure.
     pub value: i64,
 }
 
@@ -23,7 +23,7 @@ pub struct ParseError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ParseErrorKind {
-    /// The bytes end before the structure does.
+    /// The bytes end before a structure does, or before the length that a block or object states.
     Truncated,
     /// The block does not begin with `P\0E\0R\0F\0`.
     BadSignature,
@@ -39,8 +39,8 @@ pub enum ParseErrorKind {
     /// `NumInstances` is a negative number other than those that `winperf.h` names.
     BadInstanceCount,
     /// The number of counters times the number of instances exceeds the number of the object's
-    /// bytes. Only overlapping or missing data can do that, and decoding it would take time out of
-    /// proportion.
+    /// bytes. The data of such counters overlaps or is missing, and decoding it would take too much
+    /// time for the size of the object.
     TooManyValues,
 }
 
@@ -54,7 +54,8 @@ impl ParseError {
         Self { kind, offset, field, value }
     }
 
-    /// The same error, with an offset that is counted from `base` bytes earlier.
+    /// The same error with `base` added to its offset, which is then counted from a start `base`
+    /// bytes earlier.
     #[must_use]
     pub(crate) const fn at(mut self, base: usize) -> Self {
         self.offset = self.offset.saturating_add(base);
@@ -135,8 +136,9 @@ pub enum WriteError {
         /// The limit in bytes.
         limit: usize,
     },
-    /// The number of values differs from the number of counters. For a prefix of the counters:
-    /// there are too many values, or a counter without a value lies before one that has a value.
+    /// The number of values differs from the number of counters. If only the first counters are
+    /// given values: there are more values than counters, or the counter block would also hold the
+    /// data of a counter that is given none.
     ValueCount {
         /// The number of values that the template takes.
         expected: usize,
@@ -149,8 +151,8 @@ pub enum WriteError {
         /// The index (from 0) of the counter among those of the template.
         counter: usize,
     },
-    /// Instances were added to an object without instances, values of its own were given to an
-    /// object with instances, or the object already has other content.
+    /// Instances were added to an object without instances, an object with instances was given a
+    /// counter block for the object itself, or the object already has other content.
     MixedLayouts,
     /// An object without instances was finished without its values.
     NoValues,

@@ -8,10 +8,10 @@
 //! a person wants to see ([`cook()`]). It also reads and writes the title lists
 //! that give names to the numbers in a block ([`titles`]).
 //!
-//! Everything here treats its input as hostile: a block is validated once, in
-//! one pass, by [`DataBlock::parse`]; the views that come out of it cannot
-//! fail, panic or read outside their bytes afterwards. There is no unsafe
-//! code, no I/O and no clock, and the crate needs only `alloc`.
+//! Everything here treats its input as hostile. [`DataBlock::parse`] validates a block once, in one
+//! pass. After that, walking its objects, counters and instances cannot fail, and no view panics or
+//! reads outside its bytes. There is no unsafe code, no I/O and no clock, and the crate needs only
+//! `alloc`.
 //!
 //! ```
 //! use perfhive_format::{BlockWriter, BlockHead, CounterSpec, CounterType, DataBlock};

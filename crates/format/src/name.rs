@@ -7,9 +7,9 @@ use core::fmt;
 
 /// The name of an instance as the block holds it.
 ///
-/// Names are compared by their bytes, so that two names that only look the same (lone surrogates,
-/// unknown code pages) stay two names. The text of a name has U+FFFD in place of bytes that cannot
-/// be decoded.
+/// Names are compared by their bytes and code page, so that two names that only look the same (lone
+/// surrogates, unknown code pages) stay two names. The text of a name has U+FFFD in place of bytes
+/// that cannot be decoded.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct InstanceName<'a> {
     bytes: &'a [u8],
@@ -148,8 +148,8 @@ pub fn decode_code_page(bytes: &[u8], code_page: u32) -> Cow<'_, str> {
     bytes.iter().map(letter).collect::<String>().into()
 }
 
-/// The decoder of a code page, by the number in Microsoft's list of code page identifiers;
-/// `None` for an unknown number.
+/// The encoding of a code page, by the number in Microsoft's list of code page identifiers; `None`
+/// for a number that is not in the list below.
 #[cfg(feature = "code-pages")]
 pub(crate) fn encoding_of(code_page: u32) -> Option<&'static encoding_rs::Encoding> {
     Some(match code_page {

@@ -96,7 +96,7 @@ pub struct CalendarTime {
 }
 
 impl CalendarTime {
-    /// The same point in time as [`FileTime`]. `None` if a field is out of its range or the month
+    /// This point in time as a [`FileTime`]. `None` if a field is out of its range or the month
     /// does not have the day. The day of the week is ignored.
     #[must_use]
     pub fn to_file_time(self) -> Option<FileTime> {

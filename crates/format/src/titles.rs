@@ -2,8 +2,8 @@
 //!
 //! Windows keeps them as `REG_MULTI_SZ`, in which indexes and texts alternate
 //! (`2\0System\04\0Memory\0...`), under `Counter LLL` and `Help LLL` (or `Explain LLL`). Real lists
-//! have gaps, empty texts, doubles and stray ends. Reading keeps every pair that can be recognised,
-//! and reports the strings that it skipped, except empty ones.
+//! have gaps, empty texts, indexes that occur twice and stray strings. Reading keeps every pair
+//! that can be recognised, and reports the strings that it skipped, except empty ones.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -95,9 +95,9 @@ impl fmt::Display for UnknownLanguage {
 
 impl core::error::Error for UnknownLanguage {}
 
-/// Parses three or four hexadecimal digits (`007`, `0407`: the primary language counts), an ISO
-/// code with or without a region (`de`, `de-DE`, `de_DE.UTF-8`) or an English name, without regard
-/// to case.
+/// Parses three or four hexadecimal digits (`007` or `0407`, of which only the primary language, 7,
+/// is kept), an ISO code with or without a region (`de`, `de-DE`, `de_DE.UTF-8`) or an English
+/// name, without regard to case.
 impl FromStr for LanguageId {
     type Err = UnknownLanguage;
 
@@ -191,11 +191,10 @@ pub struct TitleList {
     pub faults: Vec<TitleFault>,
 }
 
-/// The largest number of strings that are kept as faults because they are not indexes, since a
-/// hostile list may consist of nothing else.
+/// At most this many strings that are not indexes are kept as faults, since a hostile list may
+/// consist of nothing else.
 const STRAYS: usize = 64;
-/// The largest number of characters that are kept of a string that is a fault because it is not an
-/// index.
+/// At most this many characters are kept of a string that is not an index.
 const STRAY_LENGTH: usize = 64;
 
 impl From<Vec<Title>> for TitleList {

@@ -27,7 +27,7 @@ pub struct DataBlock<'a> {
 }
 
 impl<'a> DataBlock<'a> {
-    /// Validates `bytes` in one pass and gives the views over them.
+    /// Validates `bytes` in one pass and returns the view of the block.
     ///
     /// Bytes after the last object are allowed (pools and files pad), and so is a `TotalByteLength`
     /// smaller than the length of the objects, which Samba writes.
@@ -43,9 +43,9 @@ impl<'a> DataBlock<'a> {
         Ok(block)
     }
 
-    /// Validates the header and returns it, with an iterator over the objects that validates each
-    /// on its own, so that one damaged object does not hide the others. The walk ends at the first
-    /// object with a length that cannot be trusted.
+    /// Validates the header and returns it, with an iterator over the objects. The iterator
+    /// validates each object on its own, so that one damaged object does not hide the others. An
+    /// object with a wrong length is the last: the iterator returns its error and ends.
     ///
     /// # Errors
     /// [`ParseError`] only if the header is wrong.
@@ -178,8 +178,8 @@ impl<'a> DataBlock<'a> {
     }
 
     /// The parent of `instance`, with the parent's object. `None` if the instance has no parent, or
-    /// the block does not hold it. Each call walks the block from its start: for many instances,
-    /// list the instances of the parents' object once instead.
+    /// the block does not hold the parent. Each call walks the block from its start: for many
+    /// instances, list the instances of the parents' object once instead.
     #[must_use]
     pub fn parent(self, instance: &Instance<'_>) -> Option<(PerfObject<'a>, Instance<'a>)> {
         let (object, place) = instance.parent()?;
@@ -227,7 +227,7 @@ impl<'a> BlockHeader<'a> {
     }
 }
 
-/// The objects of a validated block; see [`DataBlock::objects`].
+/// An iterator over the objects of a validated block; see [`DataBlock::objects`].
 #[derive(Clone)]
 pub struct Objects<'a> {
     bytes: &'a [u8],
@@ -248,7 +248,8 @@ impl<'a> Iterator for Objects<'a> {
     }
 }
 
-/// The objects of a block, each validated when it is reached; see [`DataBlock::scan`].
+/// An iterator over the objects of a block, which validates each when it is reached; see
+/// [`DataBlock::scan`].
 #[derive(Clone)]
 pub struct ScanObjects<'a> {
     bytes: &'a [u8],

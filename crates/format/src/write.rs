@@ -1,10 +1,10 @@
 //! Writing data blocks.
 //!
 //! An [`ObjectTemplate`] holds the definition part of an object, encoded once. A [`BlockWriter`]
-//! makes objects of templates and values, and a block of the objects. Neither allocates once the
-//! writer's buffer is large enough: a provider that keeps its templates and its writer fills block
-//! after block in place. (The exception is a name that is given as text and is not ASCII, in an
-//! object with a code page.)
+//! makes objects of templates and values, and a block of the objects. Writing allocates nothing
+//! once the writer's buffer is large enough: a provider that keeps its templates and its writer
+//! fills block after block in place. (The exception is a name that is given as text and is not
+//! ASCII, in an object with a code page.)
 
 mod name;
 mod template;
@@ -340,9 +340,9 @@ impl ObjectWriting<'_, '_> {
 
     /// Adds `count` instances that were written before to an object of the same template; `bytes`
     /// are the bytes that [`since`](Self::since) returned for them. Names are padded to a multiple
-    /// of 8 in the block, so the [`position`](Self::position) must leave the same remainder by 8 as
-    /// it did then. The bytes are not examined; a reader refuses an object in which they are not
-    /// instances.
+    /// of 8 in the block, so the [`position`](Self::position), divided by 8, must leave the same
+    /// remainder as when they were written. The bytes are not examined; a reader refuses an object
+    /// in which they are not instances.
     ///
     /// # Errors
     /// [`WriteError::MixedLayouts`] for an object without instances or a bare definition,

@@ -23,13 +23,13 @@ use std::sync::Arc;
 /// # Names
 ///
 /// A published name is refused while the first source has an object of that name, or cannot tell
-/// yet whether it has one. So a path keeps its meaning.
+/// yet whether it has one. So a path with that name keeps its meaning.
 ///
 /// The first source is asked for the objects of published names only. The section about published
 /// names in `condition.rs` has a table of what follows from its answers. The names are asked for
 /// again when the generation of the first source changes and, after an incomplete answer, with each
-/// request for the catalogue. Samples do not ask, since a provider that hangs would cost each of
-/// them its deadline.
+/// request for the catalogue. Samples do not ask, since a provider that hangs would make each
+/// sample miss its deadline.
 pub struct Beside<A, B> {
     first: A,
     second: B,
@@ -47,8 +47,8 @@ pub struct Beside<A, B> {
     generation: u64,
 }
 
-/// The number of names above which names are dropped that are no longer published and that no
-/// object of the first source has.
+/// If more names than this are known, those that are no longer published and have no owner in the
+/// first source are dropped.
 const NAMES: usize = 1024;
 
 /// A catalogue of both sources, with the two catalogues from which it was made.
@@ -219,8 +219,8 @@ impl<A: Source, B: Yielding> Beside<A, B> {
     }
 }
 
-/// Whether an ask lists objects by index, at least one, and the catalogue `theirs` has none of
-/// them.
+/// Whether an ask lists at least one object by index, and the catalogue `theirs` has none of the
+/// listed objects.
 fn is_for_none(ask: &Ask, theirs: &Catalogue) -> bool {
     let ObjectQuery::Indexes(list) = &ask.objects else { return false };
     !list.is_empty() && list.iter().all(|name| theirs.object(*name).is_none())
@@ -239,7 +239,7 @@ impl<A: Source, B: Yielding> Source for Beside<A, B> {
         let [first, second] = match &request.objects {
             ObjectQuery::Indexes(wanted) => self.divide(request, wanted),
             ObjectQuery::Global => [true, true],
-            // Published objects are neither.
+            // Published objects are neither costly nor foreign.
             ObjectQuery::Costly | ObjectQuery::Foreign(_) => [true, false],
         };
         if !second {

@@ -1,4 +1,5 @@
-//! Windows' error codes that decide what is done next. Source: Windows SDK, `winerror.h`.
+//! Windows' error codes by which this crate decides what to do next. Source: Windows SDK,
+//! `winerror.h`.
 
 /// `ERROR_SUCCESS`.
 pub const SUCCESS: u32 = 0;

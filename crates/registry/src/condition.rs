@@ -12,13 +12,14 @@
 //! | undecided | the catalogue was read | good | |
 //! | undecided | an ask failed | broken | use the second source for everything |
 //! | good | an answer with every expected object | good, no failure | |
-//! | good | the first answer in a row without one, or with an error | good, one failure | |
-//! | good | the second one in a row; access is denied; a timeout | good | a check |
+//! | good | the first answer in a row that lacks an expected object or is an error | good, one failure | |
+//! | good | the second such answer in a row; access is denied; a timeout | good | a check |
 //! | good | a check without an answer | broken | use the second source for everything |
 //! | good | a check with an answer, after a timeout | good, no failure | |
 //! | good | a check with an answer, after other failures | good, no failure | read the catalogue |
 //! | good, broken | it is time for a trial | the same | a trial |
-//! | good, broken | a trial that delivers a missing object; the second in a row | the same | read the catalogue |
+//! | good, broken | the first trial in a row that delivers a missing object | the same | a trial after 5 seconds |
+//! | good, broken | the second such trial in a row | the same | read the catalogue |
 //! | good, broken | a trial that delivers none, or has no answer | the same, after twice the pause | |
 //! | good, broken | the catalogue was read | good | |
 //!
@@ -54,8 +55,8 @@
 //! |---|---|---|
 //! | any | the registry lists an object of that name | the registry |
 //! | any | the registry has no object of that name | none |
-//! | the registry | it can read no such object: broken, or a title list is damaged | the registry |
-//! | unknown, none | it can read no such object | none |
+//! | the registry | the registry is broken or has a damaged title list, so no such object can be read | the registry |
+//! | unknown, none | the registry is broken or has a damaged title list | none |
 //! | any | a provider or a title list is late | the same |
 
 use std::time::{Duration, Instant};
@@ -63,8 +64,8 @@ use std::time::{Duration, Instant};
 /// The number of failures in a row of the first source before a check, and the number of times in a
 /// row that it must deliver missing objects before it is used for them again.
 const IN_A_ROW: u32 = 2;
-/// The first pause after a hang that follows another, or before a trial for missing objects. The
-/// pause doubles up to [`LONGEST_PAUSE`].
+/// The first pause after a hang that follows another hang, or before a trial for missing objects.
+/// The pause doubles up to [`LONGEST_PAUSE`].
 pub(crate) const FIRST_PAUSE: Duration = Duration::from_secs(5);
 /// The longest pause after a hang, or before a trial for missing objects.
 pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(300);

@@ -32,8 +32,8 @@ pub trait TimedSource: Source {
 /// A source with the objects of a first source, and with those objects of a second source that the
 /// first one lacks.
 ///
-/// The states of the first source are those of the state machine in `condition.rs`. An object is
-/// looked for in the first source only when it is wanted, before the first answer with it.
+/// The states of the first source are those of the state machine in `condition.rs`. Whether the
+/// first source has an object is found out when the object is first wanted, before it is read.
 ///
 /// However short a [deadline](Ask::until) is, it never changes the source of an object: the first
 /// source has its own timeout. Callers with deadlines ask through a
@@ -71,8 +71,8 @@ pub struct Fallback<A, B> {
     told: bool,
 }
 
-/// A catalogue of both sources, and `of`, the catalogue of the first source of which it was made;
-/// `of` is `None` if the first source is broken.
+/// A catalogue of both sources. `of` is the first source's catalogue, from which it was made;
+/// `None` if the first source is broken.
 struct MergedCatalogue {
     of: Option<Arc<Catalogue>>,
     merged: Arc<Catalogue>,
@@ -264,15 +264,15 @@ impl<A: TimedSource, B: Source> Source for Fallback<A, B> {
             wanted @ (ObjectQuery::Global | ObjectQuery::Indexes(_)) => wanted,
             ObjectQuery::Costly | ObjectQuery::Foreign(_) => &nothing(),
         };
-        // Readers ask for the generation before each sample, and that request decides. To decide
-        // once is enough.
+        // Readers ask for the catalogue's generation before each sample, and that call makes the
+        // decision already. It is not made again here without need.
         if self.decision.is_none() || self.is_due() || self.is_news(wanted) {
             self.decide(wanted)?;
         }
         let (mut first, mut second) = self.divide(request);
         let mut divided = second && matches!(request.objects, ObjectQuery::Indexes(_));
         if first && self.collect_first(request, divided, out)? {
-            // The ask is repeated by the new decision.
+            // The ask is repeated according to the new decision.
             out.clear();
             (first, second) = self.divide(request);
             divided = second && matches!(request.objects, ObjectQuery::Indexes(_));
@@ -306,9 +306,9 @@ impl<A: TimedSource, B: Source> Source for Fallback<A, B> {
         Ok(())
     }
 
-    /// The catalogue of both sources. If the first source is broken, an ask for objects that the
-    /// second source lacks gets the error of the first source, which may have them. So does an ask
-    /// for costly objects.
+    /// The catalogue of both sources. If the first source is broken, an ask for objects of which
+    /// the second source has none gets the error of the first source, which may have them. An ask
+    /// for costly objects gets this error too.
     fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         let catalogue = self.merged_catalogue(ask)?;
         match (&ask.objects, self.broken()) {

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 /// The default timeout of a provider that is asked alone.
 const PROBE: Duration = Duration::from_secs(2);
-/// The largest number of queries that are remembered because they hung; a query beyond this number
-/// makes the others forgotten. Each of these queries cost a timeout.
+/// The largest number of queries that are remembered because they hung. One more query that hangs
+/// makes all others forgotten. Each of the remembered queries cost one timeout.
 const QUERIES: usize = 64;
 
 /// The queries and objects with calls that timed out. They are left out, since the next call would

@@ -6,7 +6,7 @@
 //! [`RegistrySource`] makes a [`Source`](perfhive_engine::Source) of it: growing buffers, retries,
 //! titles in several languages, a timeout for each call, and reading a query in parts if it fails
 //! as a whole. [`Fallback`] adds a second source for objects that the registry lacks. Deadlines of
-//! callers are kept by a [`Worker`](perfhive_engine::Worker) around it.
+//! callers are kept by a [`Worker`](perfhive_engine::Worker) around the source.
 //!
 //! ```
 //! use perfhive_engine::{Ask, Snapshot, Source, SourceError};

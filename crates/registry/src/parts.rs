@@ -83,8 +83,8 @@ impl Service {
     }
 }
 
-/// Indexes that are asked for in one query, and the index of the service that owns them; `None` for
-/// indexes without an owner.
+/// Indexes that are asked for in one query, and their owner as a position in the list of services;
+/// `None` for indexes without an owner.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Group {
     pub(crate) owner: Option<usize>,
@@ -94,8 +94,8 @@ pub(crate) struct Group {
 /// Divides a query into groups: one for each enabled provider that has wanted indexes, then groups
 /// of indexes without an owner.
 ///
-/// `named` are all indexes that have a name; they are used for a query without indexes. `global`
-/// are the known objects of `Global`, which a query for `Costly` leaves out.
+/// `named` are all indexes that have a name; they are used for a query that is not a list of
+/// indexes. `global` are the known objects of `Global`, which a query for `Costly` leaves out.
 pub(crate) fn divide(
     query: &ObjectQuery,
     services: &[Service],
@@ -280,7 +280,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Adds a fault for the indexes that were not asked for after too many failures.
+    /// Adds a fault for the indexes that were not asked for, because too many queries had failed
+    /// before.
     fn add_left_out(&mut self, query: &ObjectQuery, source: &str) {
         let count = self.left_out.len();
         if count == 0 {
@@ -411,9 +412,9 @@ fn blame(service: &Service, why: &str, host: Option<&str>) -> String {
 /// provider.
 ///
 /// Windows asks a provider with an `Object List` only for the objects of the list. So only
-/// providers without a list are suspected. All providers are suspected on a system that asks
-/// `everybody` (Wine), after a hang, which may hold up the others, and if every provider has a
-/// list.
+/// providers without a list are suspected when every query fails. There are three exceptions, in
+/// which all providers are suspected: on a system that asks `everybody` (Wine), after a hang (one
+/// provider that hangs may hold up the others), and if every provider has a list.
 pub(crate) fn way_out(
     services: &[Service],
     host: Option<&str>,

@@ -64,8 +64,8 @@ impl Default for Size {
 }
 
 /// Reads a value into `reply`. `call` makes one call of `RegQueryValueExW`: it replaces the
-/// contents of the buffer, within its capacity, and returns the error code. `wait` sleeps before a
-/// busy library is asked again.
+/// contents of the buffer, within its capacity, and returns the error code. `wait` is called with
+/// each pause before a busy library is asked again, and sleeps.
 ///
 /// `ERROR_MORE_DATA` does not tell the size that is needed, so the buffer is doubled, and `size`
 /// keeps the result. The next read of the same value takes one call and, with the same buffer, no

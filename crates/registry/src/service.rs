@@ -5,8 +5,8 @@ use perfhive_format::TitleIndex;
 /// `Base Index`: the last title index that Windows keeps for its own objects.
 pub const BASE_INDEX: u32 = 1847;
 
-/// The largest number of indexes that a registration can claim by its first and last index; indexes
-/// behind them are ignored.
+/// The largest number of indexes that a registration can claim by its first and last index; further
+/// indexes are ignored.
 const CLAIMED: u32 = 4096;
 
 /// A registered provider: those values of `Services\NAME\Performance` that are needed to ask the
@@ -45,8 +45,8 @@ impl Service {
     }
 
     /// The indexes for which the provider can be asked: the objects of its `Object List` or,
-    /// without such a list, every second index of its names, since any name may be that of an
-    /// object.
+    /// without such a list, every second index from its first to its last (registration gives names
+    /// every second index), since any name may be that of an object.
     #[must_use]
     pub fn candidates(&self) -> Vec<TitleIndex> {
         if self.objects.is_empty() {

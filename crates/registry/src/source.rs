@@ -42,9 +42,9 @@ fn stays_away(host: Option<&str>) -> String {
 /// A source of the counters of a machine, read through its registry.
 ///
 /// On Windows the key stays open between samples, since closing it unloads the libraries of all
-/// providers. It is closed when the last source of the process is dropped, which waits at most two
-/// seconds until it is closed. Buffers grow by doubling. A query that is repeated allocates nothing
-/// and takes one call of `RegQueryValueExW`.
+/// providers. The key is closed when the last source of the process is dropped; dropping that
+/// source waits for this at most two seconds. Buffers grow by doubling. A query that is repeated
+/// allocates nothing and takes one call of `RegQueryValueExW`.
 ///
 /// A collection takes as long as its slowest provider, and never ends if a provider hangs, unless
 /// calls [have timeouts](RegistrySource::with_timeouts).
@@ -83,8 +83,9 @@ pub struct RegistrySource {
     languages: Option<Vec<Language>>,
     hangs: Hangs,
     watch: Watch,
-    /// The timeouts of calls until all objects were asked for once; `None` after that, and for a
-    /// source without timeouts.
+    /// The timeouts, kept until the first query for all objects has had its longer timeout. `None`
+    /// after that, when `registry` alone knows the timeout of a call, and for a source without
+    /// timeouts.
     timeouts: Option<Timeouts>,
     /// The faults of missing objects, kept for reuse because they repeat.
     missing: HashMap<TitleIndex, Fault>,
@@ -174,10 +175,10 @@ impl RegistrySource {
 
     /// Notes the objects of a reply. Returns whether any object or definition is new.
     ///
-    /// A new object or definition outdates the catalogue and the titles. An object with a definition that
-    /// keeps changing does so only now and then. While the catalogue has only the objects that were
-    /// looked for, any other object outdates only the titles, and only if it or one of its counters
-    /// has no name.
+    /// A new object or definition outdates the catalogue and the titles; a definition that keeps
+    /// changing soon does so only once a minute. An object that the catalogue does not list is an
+    /// exception while the catalogue has only the objects that were looked for, and in an answer to
+    /// `Costly`: it outdates only the titles, and only if it or one of its counters has no name.
     fn note(&mut self, snapshot: &Snapshot, query: &ObjectQuery) -> bool {
         let (mut news, mut outdated, mut unnamed) = (false, false, false);
         for object in snapshot.objects() {
@@ -231,7 +232,7 @@ impl RegistrySource {
         self.databases.clear();
     }
 
-    /// The registered providers, read once until they are outdated.
+    /// The registered providers, read from the registry once, and again after they were outdated.
     fn services(&mut self) -> Arc<[Service]> {
         if let Some(services) = &self.services {
             return Arc::clone(services);
@@ -244,9 +245,9 @@ impl RegistrySource {
         services
     }
 
-    /// Adds a fault for each provider that perfhive registered and that gave no object, because
-    /// Windows leaves out a library that cannot be loaded or opened without an error. Most other
-    /// providers that give no objects have none at the moment.
+    /// Adds a fault for each provider that perfhive registered and that gave no object: if a
+    /// library cannot be loaded or opened, Windows leaves it out and reports no error. Other
+    /// providers get no fault, since most of those that give no object have none at the moment.
     fn add_silent_providers(&mut self, out: &mut Snapshot) {
         for service in self.services().iter().filter(|one| one.ours && !one.disabled) {
             let is_there = out.objects().any(|one| service.owns(one.view().name_index()));
@@ -265,8 +266,8 @@ impl RegistrySource {
         }
     }
 
-    /// Makes the source examine the registrations of failing providers before each query, not at
-    /// most once a second.
+    /// Makes the source examine the registrations of failing providers before each query, instead
+    /// of at most once a second.
     #[cfg(test)]
     pub(crate) fn look_often(&mut self) {
         self.watch.every = Duration::ZERO;
@@ -371,8 +372,8 @@ impl Source for RegistrySource {
         }
         if let ObjectQuery::Indexes(list) = &request.objects {
             for name in list {
-                // That an object which was never seen is missing is no fault. Damaged objects have
-                // a fault already.
+                // A missing object is a fault only if it was seen before. Damaged objects have a
+                // fault already.
                 if self.known.contains(*name)
                     && out.object(*name).is_none()
                     && !out.faults().iter().any(|fault| fault.object == Some(*name))

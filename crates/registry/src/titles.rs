@@ -73,7 +73,7 @@ pub fn languages(registry: &mut dyn PerfRegistry) -> Vec<Language> {
 }
 
 /// Whether there are titles in the user's language that differ from the English titles. `false` if
-/// the titles in the user's language cannot be read or are none.
+/// the titles in the user's language cannot be read, or if there are none.
 fn has_own_titles(registry: &mut dyn PerfRegistry) -> bool {
     let own = list(registry, RegistryKey::NlsText, "Counter");
     own.as_ref().is_ok_and(|own| !own.titles.is_empty())
@@ -84,8 +84,8 @@ fn has_own_titles(registry: &mut dyn PerfRegistry) -> bool {
 ///
 /// `Counter LLL` of `HKEY_PERFORMANCE_DATA` is read first. If that fails, the list comes from the
 /// keys `HKEY_PERFORMANCE_NLSTEXT` and `HKEY_PERFORMANCE_TEXT`. If the list ends before Last
-/// Counter, the keys below `Perflib` add to it. If no list can be read, the error is the first one,
-/// but an error other than a missing list comes before that of a missing list.
+/// Counter, the keys below `Perflib` add to it. If no list can be read, the first error is
+/// returned; the error that a list does not exist is returned only if there was no other error.
 pub(crate) fn load(
     registry: &mut dyn PerfRegistry,
     language: &Language,
@@ -125,7 +125,7 @@ fn lists(
     let values = if value == older { &[value][..] } else { &[value, older] };
     let (mut failure, mut is_empty) = (None, false);
     let mut found = Vec::new();
-    // That a list cannot be read is a better error than that a list does not exist.
+    // The error that a list does not exist says least, so any other error replaces it.
     let mut failed = |error| match failure {
         None | Some(ReadError::Code(NOT_FOUND)) => failure = Some(error),
         Some(_) => {}

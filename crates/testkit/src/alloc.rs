@@ -32,9 +32,9 @@ static BYTES: AtomicU64 = AtomicU64::new(0);
 /// changing its size counts as another request, for the bytes that it grew by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Allocations {
-    /// Calls of the allocator.
+    /// The number of requests for memory.
     pub count: u64,
-    /// Bytes asked for.
+    /// The number of bytes that were requested.
     pub bytes: u64,
 }
 
@@ -54,7 +54,8 @@ fn note(bytes: usize) {
     let bytes = bytes as u64;
     COUNT.fetch_add(1, Ordering::Relaxed);
     BYTES.fetch_add(bytes, Ordering::Relaxed);
-    // Only a thread whose locals are gone fails here; its count is lost.
+    // This fails only in a thread that has dropped its thread-local values; the request is then not
+    // counted.
     let _ = THREAD.try_with(|cell| {
         let so_far = cell.get();
         cell.set(Allocations { count: so_far.count + 1, bytes: so_far.bytes + bytes });
@@ -89,24 +90,24 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// The allocations of this thread so far. Zero for ever where [`Counting`] is not the allocator.
+/// The allocations of this thread so far; always zero if [`Counting`] is not the allocator.
 #[must_use]
 pub fn thread() -> Allocations {
     THREAD.try_with(Cell::get).unwrap_or_default()
 }
 
-/// The allocations of all threads together so far. Zero for ever where [`Counting`] is not the
+/// The allocations of all threads together so far; always zero if [`Counting`] is not the
 /// allocator.
 #[must_use]
 pub fn process() -> Allocations {
     Allocations { count: COUNT.load(Ordering::Relaxed), bytes: BYTES.load(Ordering::Relaxed) }
 }
 
-/// Runs `work` and returns its result, and what it allocated on this thread.
+/// Runs `work` and returns its result, and the allocations that it made on this thread.
 ///
 /// # Panics
-/// Where [`Counting`] is not the allocator of this binary: every count would
-/// be a zero that means nothing.
+/// If [`Counting`] is not the allocator of this binary: every count would then be zero, whatever
+/// `work` does.
 pub fn count<T>(work: impl FnOnce() -> T) -> (T, Allocations) {
     let before = thread();
     drop(std::hint::black_box(Box::new(1u8)));

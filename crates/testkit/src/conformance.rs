@@ -1,7 +1,7 @@
 //! What every [`Source`] must do, whatever it reads.
 //!
-//! [`source`] panics with a message that names the rule broken. A test calls
-//! it once for each source.
+//! [`source`] tests the rules and panics with a message that names the broken one. A test calls it
+//! once for each source.
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
 use perfhive_engine::{Ask, Cost, ObjectQuery, Snapshot, Source, SourceErrorKind};
@@ -35,7 +35,7 @@ fn collect(source: &mut dyn Source, query: ObjectQuery) -> Snapshot {
     snapshot
 }
 
-/// Rule: blocks parse and name a machine, and a collection replaces the objects of the one
+/// Rule: blocks parse and name a machine, and a collection replaces the objects of the collection
 /// before.
 fn answers_are_sound(source: &mut dyn Source) {
     let mut snapshot = collect(source, ObjectQuery::Global);
@@ -82,8 +82,8 @@ fn the_catalogue_tells_the_truth(source: &mut dyn Source) {
     }
 }
 
-/// Rule: an object that is asked for by index is there, or a fault tells why not; an index that
-/// no object has is neither an error nor there.
+/// Rule: an object that is asked for by index is in the answer, or a fault says why it is not; an
+/// index that no object has gives neither an error nor a fault nor an object.
 fn selects_by_index(source: &mut dyn Source) {
     let catalogue = source.catalogue(&Ask::everything()).expect("a catalogue");
     let nothing = TitleIndex(0x7fff_fff0);
@@ -104,7 +104,8 @@ fn selects_by_index(source: &mut dyn Source) {
     }
 }
 
-/// Rule: every listed language has titles; a language that is not listed is `NotFound`.
+/// Rule: every listed language has titles; for a language that is not listed the error is
+/// `NotFound`.
 fn titles_are_to_be_had(source: &mut dyn Source) {
     let catalogue = source.catalogue(&Ask::everything()).expect("a catalogue");
     for language in &catalogue.languages {
@@ -122,7 +123,7 @@ fn titles_are_to_be_had(source: &mut dyn Source) {
     }
 }
 
-/// Rule: an ask after its deadline may get nothing, and changes nothing for later asks.
+/// Rule: an ask with a deadline that has passed may fail, and changes nothing for later asks.
 fn a_deadline_says_nothing(source: &mut dyn Source) {
     {
         let now = Instant::now();
@@ -144,7 +145,8 @@ fn a_deadline_says_nothing(source: &mut dyn Source) {
     titles_are_to_be_had(source);
 }
 
-/// Rule: generations and clocks grow, and two samples cook to numbers or reasons.
+/// Rule: generations grow, clocks do not go backwards, and two samples cook to a finite number or
+/// to an error.
 fn time_goes_forward(source: &mut dyn Source) {
     let first = collect(source, ObjectQuery::Global);
     let mut second = Snapshot::new();
@@ -186,8 +188,8 @@ fn time_goes_forward(source: &mut dyn Source) {
     }
 }
 
-/// Rule: a recording ends with `EndOfData`, has as many samples as it says, and begins again
-/// where it is told to.
+/// Rule: a recording ends with `EndOfData`, has as many samples as its span states, and goes on at
+/// the time that `seek` is given.
 fn ends_or_goes_on(source: &mut dyn Source) {
     if is_live(source) {
         return;

@@ -17,11 +17,11 @@ pub struct Change {
 }
 
 impl Change {
-    /// Runs `work` on the changed bytes, then takes the change back: millions
-    /// of changes need no copy each.
+    /// Runs `work` on the changed bytes, then undoes the change, so that no change needs a copy of
+    /// the bytes.
     ///
     /// # Panics
-    /// Where the change does not belong to these bytes.
+    /// If the byte at the offset is not `from`.
     pub fn apply<T>(self, bytes: &mut [u8], work: impl FnOnce(&[u8]) -> T) -> T {
         assert_eq!(bytes.get(self.at), Some(&self.from), "{self:?}");
         if let Some(byte) = bytes.get_mut(self.at) {
@@ -71,13 +71,13 @@ pub fn some_changes(
     })
 }
 
-/// A small generator of numbers that look random (SplitMix64), for tests and
-/// benchmarks that want the same ones each time.
+/// A small generator of numbers that look random (SplitMix64), for tests and benchmarks that need
+/// the same numbers each time.
 #[derive(Clone, Copy, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// The beginning of a sequence; the same seed gives the same sequence.
+    /// A generator at the beginning of its sequence; the same seed gives the same sequence.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self(seed)

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// ask.
 type Call = (&'static str, ObjectQuery, Option<Instant>, Conditions);
 
-/// The conditions of an ask: the counters on request, the instances, and the counters that are enough.
+/// The conditions of an ask: its `extra_counters`, `instances` and `enough`.
 type Conditions = (Counters, Vec<(TitleIndex, InstanceWish)>, Counters);
 type Counters = Vec<(TitleIndex, TitleIndex)>;
 
@@ -69,9 +69,9 @@ impl Recording for Noting {
     }
 }
 
-/// Calls every method of a wrapper that `wrap` makes, and panics where the wrapped source
-/// did not get the call with its ask. `collected` is what the wrapper makes of the objects
-/// of a collection; most wrappers leave them as they are.
+/// Calls every method of a wrapper that `wrap` makes, and panics if the wrapped source did not get
+/// the call with its ask. `collected` turns the objects for which the wrapper is asked to collect
+/// into those for which it asks the wrapped source; with most wrappers they are the same.
 pub fn source(
     wrap: impl FnOnce(Box<dyn Source>) -> Box<dyn Source>,
     collected: impl Fn(ObjectQuery) -> ObjectQuery,

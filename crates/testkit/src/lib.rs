@@ -15,8 +15,8 @@ pub mod shown;
 pub mod walk;
 
 /// The number of cases that a property gets: `cases`, or at most two where tests are slow
-/// ([`is_slow`]). `PROPTEST_CASES` overrules neither; give `PERFHIVE_CASES` (a number) to run
-/// more or fewer everywhere.
+/// ([`is_slow`]). The environment variable `PERFHIVE_CASES` (a number) replaces both;
+/// `PROPTEST_CASES` has no effect.
 #[must_use]
 pub fn cases(cases: u32) -> u32 {
     let wanted = std::env::var("PERFHIVE_CASES");
@@ -27,14 +27,15 @@ pub fn cases(cases: u32) -> u32 {
     }
 }
 
-/// The configuration of every property test: [`cases`], nothing written to the
-/// source tree. `PROPTEST_RNG_SEED` repeats a run.
+/// The configuration of every property test, with the number of cases that [`cases`] makes of
+/// `wanted`. Nothing is written to the source tree. `PROPTEST_RNG_SEED` repeats a run.
 #[must_use]
 pub fn proptest_config(wanted: u32) -> proptest::test_runner::Config {
     proptest::test_runner::Config {
         cases: cases(wanted),
         failure_persistence: None,
-        // A model is large; what is found in this many steps is small enough.
+        // A model is large; the failing case that is found in this many shrinking steps is small
+        // enough.
         max_shrink_iters: 4096,
         ..proptest::test_runner::Config::default()
     }

@@ -1,10 +1,10 @@
 //! An owned model of a data block, with equality: the meaning of a block
 //! without its layout.
 //!
-//! Two blocks have the same model exactly if they say the same of the machine,
-//! their objects, counters and instances, and every counter block holds the
-//! same data of the same counters. Padding, unused fields, longer headers and
-//! the order of bytes between counters are not part of it.
+//! Two blocks have the same model exactly if they state the same about the machine, their objects,
+//! counters and instances, and every counter block holds the same data of the same counters.
+//! Padding, unused fields, longer headers and the order of bytes between counters are not part of
+//! it.
 
 mod strategy;
 
@@ -25,7 +25,7 @@ pub struct BlockModel {
     pub default_object: Option<TitleIndex>,
     /// The calendar time of the block.
     pub system_time: CalendarTime,
-    /// The block's clocks; those of the objects stay zero.
+    /// The block's clocks; the object's clock among them is zero.
     pub clocks: Clocks,
     /// The objects in order.
     pub objects: Vec<ObjectModel>,
@@ -50,7 +50,7 @@ pub struct ObjectModel {
     pub frequency: i64,
     /// The counter definitions in order.
     pub counters: Vec<CounterModel>,
-    /// What follows the definitions.
+    /// The values or instances, which follow the definitions.
     pub body: BodyModel,
 }
 
@@ -73,39 +73,40 @@ pub struct CounterModel {
     pub offset: u32,
 }
 
-/// What follows an object's definitions, by layout.
+/// The content of an object behind its definitions: values, instances or nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BodyModel {
     /// The values of an object that never has instances.
     Single(ValuesModel),
     /// The instances in order, perhaps none.
     Instances(Vec<InstanceModel>),
-    /// Nothing, in an object that has instances.
+    /// Nothing: the block holds only the definition of an object with instances.
     MetadataInstances,
-    /// Nothing, in an object without instances.
+    /// Nothing: the block holds only the definition of an object without instances.
     MetadataNoInstances,
 }
 
 /// The meaning of an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstanceModel {
-    /// The bytes of the name without terminator; `None` where it has none.
+    /// The bytes of the name without terminator; `None` if the instance has no name.
     pub name: Option<Vec<u8>>,
     /// The number that identifies the instance; `None` if it has none.
     pub unique_id: Option<i32>,
-    /// The title index of the parent's object, and the parent's index among its instances; `None`
-    /// without a parent.
+    /// The title index of the parent's object, and the index (from 0) of the parent among that
+    /// object's instances; `None` without a parent.
     pub parent: Option<(TitleIndex, u32)>,
     /// The raw data.
     pub values: ValuesModel,
 }
 
-/// The raw data of each counter in one counter block, in the order of the
-/// definitions; `None` where the block does not hold it.
+/// The raw data of each counter in one counter block, in the order of the definitions; `None` for a
+/// counter with data that the block does not hold.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ValuesModel(pub Vec<Option<Vec<u8>>>);
 
-/// In hexadecimal, a counter a word: a failing property prints many of them.
+/// Writes the data in hexadecimal, one word for each counter, since a failing property prints many
+/// values.
 impl std::fmt::Debug for ValuesModel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let word = |data: &Option<Vec<u8>>| match data {
@@ -132,7 +133,7 @@ impl BlockModel {
     /// Writes a block with the model's meaning; [`BlockWriter::finish`] then returns it.
     ///
     /// # Errors
-    /// What the writer refuses.
+    /// The error of the writer.
     pub fn write(&self, writer: &mut BlockWriter) -> Result<(), WriteError> {
         writer.start(&BlockHead {
             system_name: &self.system_name,
@@ -146,7 +147,7 @@ impl BlockModel {
     /// The bytes of a block with the model's meaning.
     ///
     /// # Errors
-    /// What the writer refuses.
+    /// The error of the writer.
     pub fn to_bytes(&self) -> Result<Vec<u8>, WriteError> {
         let mut writer = BlockWriter::new();
         self.write(&mut writer)?;
@@ -198,7 +199,8 @@ impl ObjectModel {
     /// The template of the object for the writer.
     ///
     /// # Errors
-    /// Where a counter's place is impossible.
+    /// [`WriteError::BadLayout`] for a counter with an impossible offset or size,
+    /// [`WriteError::TooLong`] if the definitions or a counter block are too long.
     pub fn template(&self) -> Result<ObjectTemplate, WriteError> {
         let spec = ObjectSpec {
             name: self.name,
@@ -215,7 +217,7 @@ impl ObjectModel {
     /// Appends the object to the block being written.
     ///
     /// # Errors
-    /// What the writer refuses; the object is then left out whole.
+    /// The error of the writer; the object is then left out whole.
     pub fn write(&self, writer: &mut BlockWriter) -> Result<(), WriteError> {
         self.write_body(writer.object(&self.template()?)?.clock(self.time, self.frequency))
     }
@@ -223,7 +225,7 @@ impl ObjectModel {
     /// Writes what follows the definitions, and completes the object.
     ///
     /// # Errors
-    /// What the writer refuses; the object is then left out whole.
+    /// The error of the writer; the object is then left out whole.
     pub fn write_body(&self, mut writing: ObjectWriting<'_, '_>) -> Result<(), WriteError> {
         match &self.body {
             BodyModel::Single(values) => writing.values_bytes(&values.lay_out(&self.counters))?,

@@ -11,15 +11,15 @@ use std::sync::OnceLock;
 /// The environment variable with the path of the folder with the real data.
 pub const VARIABLE: &str = "PERFHIVE_REAL_DATA";
 
-/// The folder with the real data; `None`, said once on standard error, where
-/// there is none.
+/// The folder with the real data; `None` if there is none, which is reported once on standard
+/// error.
 #[must_use]
 pub fn root() -> Option<&'static Path> {
     static ROOT: OnceLock<Option<PathBuf>> = OnceLock::new();
     ROOT.get_or_init(|| {
         let wanted = std::env::var_os(VARIABLE).map(PathBuf::from);
-        // Miri's programs see no files unless its isolation is taken away, and
-        // then they see the environment as well.
+        // Under Miri a program sees files only if Miri's isolation is switched off. It then also
+        // sees the environment, so the variable has to name the folder.
         let root = match wanted {
             None if cfg!(miri) => None,
             None => Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data")),
@@ -36,11 +36,11 @@ pub fn root() -> Option<&'static Path> {
     .as_deref()
 }
 
-/// One file of the real data, such as `windows-vista/s00_global.bin`. `None`,
-/// said on standard error, where it is absent.
+/// The bytes of one file of the real data, such as `windows-vista/s00_global.bin`. `None` if the
+/// file is absent, which is reported on standard error.
 ///
 /// # Panics
-/// Where the file is there and cannot be read: that is not a reason to pass.
+/// If the file exists and cannot be read: a test must not pass because of that.
 #[must_use]
 pub fn file(name: &str) -> Option<Vec<u8>> {
     let path = root()?.join(name);
@@ -54,10 +54,11 @@ pub fn file(name: &str) -> Option<Vec<u8>> {
     }
 }
 
-/// One file of the real data, as text. `None`, said on standard error, where it is absent.
+/// One file of the real data, as text. `None` if the file is absent, which is reported on standard
+/// error.
 ///
 /// # Panics
-/// Where the file is there and cannot be read, or is not UTF-8.
+/// If the file exists and cannot be read, or is not UTF-8.
 #[must_use]
 pub fn text(name: &str) -> Option<String> {
     match String::from_utf8(file(name)?) {
@@ -86,8 +87,8 @@ pub fn files(folder: &str, ending: &str) -> Vec<(String, Vec<u8>)> {
     names.into_iter().filter_map(|name| file(&name).map(|bytes| (name, bytes))).collect()
 }
 
-/// Writes a line to the real standard error: the test harness would keep what a test
-/// that passes prints with the macros.
+/// Writes a line to the process's standard error: the test harness hides what a passing test prints
+/// with `eprintln!`.
 fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }

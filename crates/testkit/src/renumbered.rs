@@ -1,5 +1,5 @@
-//! A source with title indexes that go to other objects, and the tests that every reader of it
-//! has to pass.
+//! A source in which a title index can pass from one object to another, and the tests that every
+//! reader of it has to pass.
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
 use crate::script::{Row, block, titles};
@@ -17,14 +17,14 @@ pub struct Thing {
     pub object: (u32, &'static str),
     /// Title index and name of the counter.
     pub counter: (u32, &'static str),
-    /// Title index and name of a second counter, which has the value 1.
+    /// Title index and name of a second counter, which has the value 1 at first.
     pub second: Option<(u32, &'static str)>,
     /// The instances, each with its name and the value of its counter.
     pub rows: Vec<(&'static str, u64)>,
 }
 
 impl Thing {
-    /// The same object with a second counter, of value 1.
+    /// The same object with a second counter, which has the value 1 at first.
     #[must_use]
     pub fn with(mut self, counter: (u32, &'static str)) -> Self {
         self.second = Some(counter);
@@ -46,8 +46,8 @@ pub fn thing(
     Thing { object, counter, second: None, rows: rows.to_vec() }
 }
 
-/// A live source of [`Thing`]s. It answers with the objects that it is asked for by index.
-/// Clones are the same source.
+/// A live source of [`Thing`]s. It answers with the objects that it is asked for by index, and any
+/// other query with all objects. Clones are the same source.
 #[derive(Clone)]
 pub struct Renumbered(Arc<Mutex<World>>);
 
@@ -66,13 +66,13 @@ struct World {
 }
 
 impl Renumbered {
-    /// A source of gauges with the values of the things.
+    /// A source in which each counter shows its value as it is.
     #[must_use]
     pub fn gauges(things: &[Thing]) -> Self {
         Self::of(CounterType::PERF_COUNTER_LARGE_RAWCOUNT, things)
     }
 
-    /// A source of counters that grow by one with each collection; collections are a
+    /// A source of counters that grow by one with each collection; on its clocks, collections are a
     /// second apart.
     #[must_use]
     pub fn rates(things: &[Thing]) -> Self {
@@ -117,8 +117,8 @@ impl Renumbered {
         self.world().next = next.iter().rev().map(|things| things.to_vec()).collect();
     }
 
-    /// Makes the source answer the next collection with everything, and show other things
-    /// just after it.
+    /// Makes the source answer the next collection with all its things, whatever is asked for, and
+    /// show other things just after that.
     pub fn show_after_collecting(&self, things: &[Thing]) {
         let mut world = self.world();
         world.everything = true;
@@ -251,7 +251,7 @@ pub enum DuringSample {
 /// Tests that a reader finds its object and counter again by name when title indexes change.
 ///
 /// # Panics
-/// Where it does not.
+/// If the reader does not.
 pub fn reader_follows_names(during: DuringSample, open: impl Fn(Renumbered) -> ItemsReader) {
     let is_number = |value: &str| value.parse::<f64>().is_ok();
     let gauge = || {
@@ -334,11 +334,11 @@ pub fn reader_follows_names(during: DuringSample, open: impl Fn(Renumbered) -> I
     assert_eq!(read(), "42");
 }
 
-/// Tests that a reader of one of two objects of one name never gets values of the other object.
-/// `open` makes a reader of each object, in the order of the objects' indexes.
+/// Tests that a reader of one of two objects with the same name never gets values of the other
+/// object. `open` makes a reader of each object, in the order of the objects' indexes.
 ///
 /// # Panics
-/// Where a reader gets values of the other object.
+/// If a reader gets values of the other object.
 pub fn reader_keeps_to_its_namesake(open: impl Fn(Renumbered) -> [ItemsReader; 2]) {
     let twin = |index, value| thing((index, "Dice"), ITEMS, &[("a", value)]);
     let cards = |index| thing((index, "Cards"), ITEMS, &[("a", 3)]);

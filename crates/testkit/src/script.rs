@@ -14,7 +14,7 @@ use perfhive_format::{
 use perfhive_recording::ReplaySource;
 use std::sync::Arc;
 
-/// What a [`ScriptProvider`] does when it is asked to collect.
+/// The function that a session of a [`ScriptProvider`] calls to collect.
 pub type Script =
     dyn Fn(&Collection<'_>, &mut ObjectWriter<'_>) -> Result<(), ProviderError> + Send + Sync;
 
@@ -26,7 +26,7 @@ pub struct ScriptProvider {
     pub description: ProviderDescription,
     /// The provider's names and help texts.
     pub titles: Vec<ProvidedTitles>,
-    /// What a session does when it collects.
+    /// The function that each session calls to collect.
     pub script: Arc<Script>,
     /// The message with which opening fails; `None` if it succeeds.
     pub refuse: Option<String>,
@@ -72,8 +72,8 @@ pub fn titles(pairs: &[(u32, &str)]) -> TitleList {
 }
 
 impl ScriptProvider {
-    /// A provider of one object of raw 64-bit numbers. Names are `(index,
-    /// name)`, the object's first.
+    /// A provider of one object of raw 64-bit numbers. `names` are pairs of title index and name:
+    /// the first pair is the object's, the others are those of its counters.
     pub fn new(
         name: &str,
         numbering: Numbering,
@@ -118,11 +118,13 @@ impl ScriptProvider {
     }
 }
 
-/// One instance of a scripted object: name, parent and values.
+/// One instance of a scripted object: its name; the title index of its parent's object with the
+/// index (from 0) of the parent in it; the values.
 pub type Row<'a> = (&'a str, Option<(TitleIndex, u32)>, &'a [u64]);
 
-/// A data block of a machine, with these objects with instances. Its time is `seconds` seconds
-/// after a fixed time, so that blocks of different `seconds` can be samples of one source.
+/// A data block of `machine` with these objects (name, counters, rows), which all have instances.
+/// Its time is `seconds` seconds after a fixed time, so that blocks of different `seconds` can be
+/// samples of one source.
 #[must_use]
 pub fn block(
     machine: &str,

@@ -10,7 +10,7 @@ use perfhive_format::LanguageId;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// A live source that answers every request with the shown block. Clones show the same.
+/// A live source that answers every request with the shown block. Clones are the same source.
 #[derive(Clone)]
 pub struct ShownBlock(Arc<(Mutex<Shown>, Condvar)>);
 
@@ -30,7 +30,7 @@ impl ShownBlock {
     /// A source with English names. Its catalogue has the objects of the first block.
     ///
     /// # Panics
-    /// Where the block is damaged.
+    /// If the block is damaged.
     #[must_use]
     pub fn new(names: &[(u32, &str)], block: Vec<u8>) -> Self {
         let frame = Frame::new(block.clone(), 0).expect("the shown block is whole");
@@ -73,13 +73,13 @@ impl ShownBlock {
         self.shown().faults = faults;
     }
 
-    /// Makes the source answer with an error from now on, or for `None` with the block
+    /// Makes each collection fail with this error from now on, or with `None` answer with the block
     /// again.
     pub fn fail(&self, error: Option<SourceError>) {
         self.shown().error = error;
     }
 
-    /// Makes the source hold every collection back, or for `false` let them go on.
+    /// Makes every collection wait from now on; with `false`, those that wait go on.
     pub fn hold(&self, held: bool) {
         self.shown().held = held;
         self.0.1.notify_all();

@@ -1,12 +1,12 @@
-//! Asking a block everything it can be asked.
+//! A walk that asks a block for everything that it can be asked for.
 
 use perfhive_format::{
     CookOptions, CounterPlan, DataBlock, PerfObject, RawSample, Schema, TitleIndex, ValueError,
 };
 use std::fmt::{self, Write as _};
 
-/// How much a walk found. Every number is at most a small multiple of the
-/// block's length, whatever the block says of itself.
+/// The counts of a walk. Every count is at most a small multiple of the block's length, whatever
+/// numbers the block states.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Walk {
     /// The number of objects visited.
@@ -21,8 +21,8 @@ pub struct Walk {
     pub cooked: u64,
     /// The number of characters of names.
     pub name_chars: u64,
-    /// The number of names, values and objects that the block says to have and does not
-    /// have.
+    /// The number of faults: names outside their instance, values without a sample, and (for the
+    /// first instances) parents that the block does not hold.
     pub faults: u64,
 }
 
@@ -45,13 +45,13 @@ impl fmt::Write for Chars {
     }
 }
 
-/// Visits all of a block: every name, value and parent; prepared columns must
-/// answer what the definitions answer, and every sample must cook or say why
-/// it does not. Of the heap it takes one plan for each counter, an object at
-/// a time.
+/// Visits every name and value of a block, and the parents of its first instances. A value that a
+/// plan reads must equal the value that is read by the definition, unless it is marked as absent,
+/// and every sample must cook or give an error. The heap holds only the plans and the schema of one
+/// object at a time.
 ///
 /// # Panics
-/// Where two ways of asking the same thing disagree.
+/// If two ways of reading the same thing disagree.
 #[must_use]
 pub fn walk(block: DataBlock<'_>) -> Walk {
     let mut seen = Walk::default();
@@ -62,8 +62,8 @@ pub fn walk(block: DataBlock<'_>) -> Walk {
         for instance in object.instances() {
             seen.faults += u64::from(instance.name_fault().is_some());
             let _ = write!(names, "{}", instance.name());
-            // Looking for a parent walks to it, so only a few are looked for:
-            // a damaged block may have as many as it has instances.
+            // Looking for a parent walks the block, so only a few parents are looked for: a damaged
+            // block may have as many parents as instances.
             if seen.instances < 16 && instance.parent().is_some() {
                 seen.faults += u64::from(block.parent(&instance).is_none());
             }

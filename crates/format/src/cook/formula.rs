@@ -217,9 +217,8 @@ impl Formula {
         }
     }
 
-    /// The clock that gives the ticks in which the raw value counts time, for timers and average
-    /// times. `None` for a formula with a raw value that counts something else, or that counts time
-    /// by a private clock.
+    /// The clock with the ticks that the raw value counts, for timers and average times. `None` if
+    /// the raw value counts something else, or the ticks of a private clock.
     #[must_use]
     pub const fn clock_of_value(self) -> Option<Clock> {
         match self {
@@ -341,8 +340,8 @@ impl Formula {
         let seconds = |clock: Clock| -> Result<f64, CookError> {
             Ok(elapsed(clock)? / to_f64(clock.frequency(&current.clocks)?))
         };
-        // The time that a multi timer divides by: seconds, but plain units for
-        // the 100 ns clock, whose values are counted in those units.
+        // The time that a multi timer divides by: in seconds, but in ticks for the 100 ns clock,
+        // since the raw values are counted in these ticks.
         let multi = |clock: Clock| match clock {
             Clock::Ns100 => elapsed(clock),
             _ => seconds(clock),

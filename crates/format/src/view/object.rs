@@ -62,8 +62,8 @@ impl<'a> PerfObject<'a> {
         Self::parse_in(bytes.get(..length).unwrap_or_default(), &[])
     }
 
-    /// The length in bytes of the object at the start of `rest`; an error if the length field is
-    /// too small or too large.
+    /// The length in bytes of the object at the start of `rest`; an error if the length is smaller
+    /// than an object's header or larger than `rest`.
     pub(super) fn length(rest: &[u8]) -> Result<usize, ParseError> {
         const FIELD: &str = "PERF_OBJECT_TYPE.TotalByteLength";
         if rest.len() < PERF_OBJECT_TYPE::SIZE {
@@ -185,7 +185,7 @@ impl<'a> PerfObject<'a> {
         PERF_OBJECT_TYPE::read(self.bytes).unwrap_or_default()
     }
 
-    /// The bytes of the counter definitions, which make the object's schema.
+    /// The bytes of the counter definitions, without the object's header.
     #[must_use]
     pub fn definition_bytes(self) -> &'a [u8] {
         self.bytes.get(len_at(self.bytes, 8)..len_at(self.bytes, 4)).unwrap_or_default()
@@ -310,8 +310,8 @@ impl<'a> PerfObject<'a> {
     }
 }
 
-/// The length in bytes of the counter block at the offset `at`; an error if its length field is too
-/// small or too large.
+/// The length in bytes of the counter block at the offset `at`; an error if the length is smaller
+/// than its own field or reaches behind `bytes`.
 fn check_counter_block(bytes: &[u8], at: usize) -> Result<usize, ParseError> {
     const FIELD: &str = "PERF_COUNTER_BLOCK.ByteLength";
     let left = bytes.len().saturating_sub(at);
@@ -329,7 +329,7 @@ fn check_counter_block(bytes: &[u8], at: usize) -> Result<usize, ParseError> {
     Ok(length)
 }
 
-/// The counter definitions of an object; see [`PerfObject::counters`].
+/// An iterator over the counter definitions of an object; see [`PerfObject::counters`].
 #[derive(Clone)]
 pub struct Counters<'a> {
     definitions: &'a [u8],
@@ -420,7 +420,7 @@ impl<'a> CounterDefinition<'a> {
     }
 }
 
-/// The instances of an object; see [`PerfObject::instances`].
+/// An iterator over the instances of an object; see [`PerfObject::instances`].
 #[derive(Clone)]
 pub struct Instances<'a> {
     rest: &'a [u8],
@@ -537,7 +537,7 @@ impl<'a> CounterBlock<'a> {
         Self { bytes }
     }
 
-    /// The counter block that begins with `rest`; `None` if `rest` ends before the counter block
+    /// The counter block at the start of `rest`; `None` if `rest` ends before the counter block
     /// does.
     fn at_start(rest: &'a [u8]) -> Option<Self> {
         Some(Self { bytes: rest.get(..len_at(rest, 0))? })

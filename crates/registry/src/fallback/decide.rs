@@ -76,7 +76,7 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
                 && is_broken
             {
                 // A broken source is asked once after a registration; if it is still broken, not
-                // again.
+                // again before the next registration.
                 decision.seen = generation;
             }
         }
@@ -154,10 +154,10 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         }
     }
 
-    /// Makes a new decision: the second source is used for the objects that it can fill, that were
-    /// looked for, and that the first source does not list or, if `delivered` is given, did not
-    /// deliver in a check or trial. If that is so of Process or Thread, both are taken from the
-    /// second source.
+    /// Makes a new decision: the second source is used for each object that was looked for and that
+    /// the first source lacks. The first source lacks an object if `catalogue` does not list it. If
+    /// `delivered` is given, the objects that a check or trial delivered, it also lacks those that
+    /// are not in there. If it lacks Process or Thread, both are taken from the second source.
     fn settle(&mut self, catalogue: &Catalogue, delivered: Option<&[TitleIndex]>) {
         let looked_at = &self.looked_at;
         let lacks = |name: &TitleIndex| {
@@ -191,7 +191,7 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
     }
 
     /// Handles an event at the first source. If the event leaves open whether the whole source is
-    /// broken or only the wanted objects, makes a check.
+    /// broken or only the wanted objects are missing, makes a check.
     pub(super) fn note(&mut self, event: Event, error: Option<&SourceError>) {
         let is_hang = match (self.whole.on(event, (self.clock)()), error) {
             (Next::Check { is_hang }, _) => is_hang,

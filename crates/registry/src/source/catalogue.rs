@@ -26,7 +26,7 @@ impl RegistrySource {
         snapshot.objects().map(|object| object.view().name_index()).collect()
     }
 
-    /// Notes the objects of a reply to `Costly`, and adds them to the catalogue.
+    /// Notes the objects of a reply to `Costly`, which replace the costly objects of the catalogue.
     pub(super) fn learn_costly(&mut self, snapshot: &Snapshot) {
         let entry = |object: perfhive_engine::SnapshotObject<'_>| {
             let mut entry = CatalogueObject::of(object.view());
@@ -70,7 +70,7 @@ impl RegistrySource {
         snapshot: &Snapshot,
         only: Option<&[TitleIndex]>,
     ) -> Arc<Catalogue> {
-        // Another machine tells its last registration only once it was reached.
+        // Registrations on another machine are noticed only once it was reached.
         self.notice_changes();
         let before = self.catalogue.take();
         let had_any = before.is_some();
@@ -163,7 +163,8 @@ impl RegistrySource {
         let list = match (found, &self.catalogue) {
             (Ok(()), _) => list,
             // Some of the objects are known, so the catalogue is returned; an ask for the others
-            // alone gives their error. If access is denied, all objects are.
+            // alone gives their error. If access is denied, no object can be read, so the error is
+            // returned.
             (Err(error), Some(kept))
                 if error.kind() != SourceErrorKind::Denied
                     && wanted.iter().any(|name| kept.object(*name).is_some()) =>

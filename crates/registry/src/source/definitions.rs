@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 const OBJECTS: usize = 16 << 10;
 /// The largest number of definitions that are remembered of an object, which usually has one.
 const DEFINITIONS: usize = 16;
-/// The shortest time between two new definitions of an object that count as news, after as many as
-/// possible are remembered. A provider may change the definition with each sample, and catalogue
-/// and titles would be made again as often. Values are not affected, since they are found by the
-/// definition in their own sample.
+/// The shortest time between two new definitions of an object that count as news, once
+/// [`DEFINITIONS`] of them are remembered. A provider may change the definition with each sample,
+/// and catalogue and titles would be made again as often. Values are not affected, since they are
+/// found by the definition in their own sample.
 const AGAIN: Duration = Duration::from_secs(60);
 
 /// A fingerprint of the counters of an object: of their number, and of their title indexes in

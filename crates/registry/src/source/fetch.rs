@@ -104,8 +104,9 @@ impl RegistrySource {
         frame
     }
 
-    /// Looks for more objects than the `sound` ones in `out`, which holds a reply with a damaged
-    /// object. Objects behind a damaged one may be missing from such a reply.
+    /// Reads the query in parts after a reply with a damaged object, since objects behind a damaged
+    /// one may be missing. `out` holds that reply, and `sound` is the number of its sound objects.
+    /// The reply is kept unless the parts have more objects.
     fn fetch_more(
         &mut self,
         request: &Ask,
@@ -211,8 +212,8 @@ impl RegistrySource {
         Ok(split)
     }
 
-    /// Ends reading in parts once the hanging calls have returned, or the registration of a failing
-    /// provider has changed.
+    /// Ends reading in parts once the hanging calls have returned and the pause after them is over,
+    /// or the registration of a failing provider has changed.
     pub(super) fn look_back(&mut self) {
         let is_over = self.hangs.are_over(&mut *self.registry);
         let is_other = self.watch.is_other(&mut *self.registry);

@@ -6,8 +6,8 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-/// A block of up to four objects, each of any layout, which a writer must be able to write and a
-/// reader must find the same again. Where tests are slow, a block of up to one object.
+/// A block of up to four objects, or of up to one where tests are slow; each object has any layout.
+/// A writer must be able to write the block, and a reader must find the same model in it again.
 pub fn any_block() -> impl Strategy<Value = BlockModel> {
     (
         text(),
@@ -102,9 +102,9 @@ fn clocks() -> impl Strategy<Value = Clocks> {
 /// The place of a counter's data in the counter block.
 #[derive(Clone, Copy, Debug)]
 enum DataOffset {
-    /// Behind the data of the counter before, aligned to 4 or 8 bytes.
+    /// Behind the data of all counters before, aligned to 4 or 8 bytes.
     Aligned,
-    /// Right behind the data of the counter before.
+    /// Right behind the data of all counters before.
     Packed,
     /// At this offset; counters may overlap, and share their data.
     At(u32),
@@ -175,7 +175,7 @@ fn instance(
         })
 }
 
-/// The bytes of a name without terminator, and without a NUL, which ends it.
+/// The bytes of a name without terminator, and without a NUL inside, which would end the name.
 fn name(code_page: u32) -> BoxedStrategy<Vec<u8>> {
     const USUAL: &[&str] = &[
         "svchost",
@@ -215,8 +215,8 @@ fn bytes_of(units: Vec<u16>) -> Vec<u8> {
     units.into_iter().flat_map(u16::to_le_bytes).collect()
 }
 
-/// The values of a counter block of arbitrary bytes, whole as a rule and
-/// sometimes cut short.
+/// The values in a counter block of arbitrary bytes. Three blocks of four are whole, the others may
+/// end before some of the values.
 fn values(counters: &[CounterModel]) -> impl Strategy<Value = ValuesModel> + use<> {
     let counters = counters.to_vec();
     let ends = counters.iter().map(|counter| counter.offset + counter.size);
