@@ -47,14 +47,15 @@
 //!
 //! # What it promises
 //!
-//! - Kept data is never older than [`Ask::max_age`], or else the limit of the consumer or, without
-//!   one, that of the cache (500 ms by default), counted from when its collection *began*. With a
-//!   limit of zero, only data is taken from a collection that began after the request.
+//! - A consumer gets no kept data that is older than the limit, counted from when its collection
+//!   *began*. The limit is [`Ask::max_age`], or else the limit of the consumer or, without one,
+//!   that of the cache (500 ms by default). With a limit of zero, a consumer gets only data of a
+//!   collection that began after the request.
 //! - Taking kept data takes no lock, and never waits for the source or another reader.
 //! - A request for fresh data waits at most for the collection in progress and the next one. The
 //!   cache has no thread: one of the waiting requests collects for all. The deadlines of the others
-//!   hold; the collecting one depends on the source, so wrap a source that may hang in a
-//!   [`Worker`](crate::Worker) first.
+//!   are kept. The collecting request returns only when the source does, so wrap a source that may
+//!   hang in a [`Worker`](crate::Worker) first.
 //! - Requests for the catalogue or titles alternate with collections, so that neither has to wait
 //!   for many of the other.
 //! - A source that asks its own cache during a collection gets an error if it does so on the
@@ -92,9 +93,9 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use wants::Wants;
 
-/// The largest number of keys for which a consumer remembers which data it had. Beyond it, one
-/// number takes the place of all keys so far, and the list begins anew. No source has nearly as
-/// many keys.
+/// The largest number of keys (objects and whole answers) for which a consumer remembers which data
+/// it had. Beyond it, the newest number of all keys takes the place of the list, which is emptied.
+/// No source has nearly as many keys.
 const MOST_SEEN: usize = 4096;
 
 /// A consumer of a shared source, and a source itself. A clone is another consumer, which may be on
@@ -137,7 +138,7 @@ pub struct CacheStatistics {
     /// The number of collections of the source, failed ones included.
     pub collections: u64,
     /// The number of objects and whole answers that consumers got without a collection: those of
-    /// requests that kept data answered entirely.
+    /// requests answered with kept data alone.
     pub taken: u64,
 }
 
@@ -474,10 +475,11 @@ impl<S: Source> Source for Cached<S> {
         self.answer(request, request.until, out)
     }
 
-    /// The source's catalogue. For [`Ask::nothing`], it is the one that was current at the newest
-    /// collection; for `Global` and `Foreign`, that of all objects, which is read once for each
-    /// generation; for indexes, that of all objects, too, if it was read and lists them. If there
-    /// is none, and for `Costly`, the source is asked.
+    /// The source's catalogue. For [`Ask::nothing`]: the catalogue that was current at the newest
+    /// collection. For `Global` and `Foreign`: the catalogue of all objects, which is read once for
+    /// each generation. For indexes: the catalogue of all objects, too, if it was read already and
+    /// lists the wanted ones. If there is no such catalogue, and always for `Costly`, the source is
+    /// asked.
     fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         let hub = &self.hub;
         let kept = match &ask.objects {

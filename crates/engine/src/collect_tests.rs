@@ -26,11 +26,11 @@ pub enum TestLevel {
 /// What a collect function of the C contract claims to have written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawClaim {
-    /// How far the code moved the data pointer, in bytes.
+    /// How far the collect function moved the data pointer, in bytes.
     pub moved: isize,
-    /// The byte count that the code returned.
+    /// The byte count that the function returned.
     pub bytes: u32,
-    /// The number of objects that the code returned.
+    /// The number of objects that the function claims to have written.
     pub objects: u32,
 }
 
@@ -38,7 +38,8 @@ pub struct RawClaim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CollectWarning {
-    /// The byte count disagrees with the pointer; the pointer counts.
+    /// The byte count disagrees with the distance that the pointer moved. That distance is taken as
+    /// the length of the data.
     ByteCount {
         /// The byte count returned.
         claimed: u32,

@@ -319,8 +319,8 @@ impl Entry {
     ) {
         let status = &mut self.status;
         let fault = verdict.err();
-        // A provider that is not ready has not collected: its account stays, except that the
-        // slowest collection takes at least this long.
+        // A provider that is not ready has not collected: its counts stay. Only the duration of its
+        // slowest collection becomes at least `took`.
         let waits = fault.as_ref().is_some_and(|fault| fault.kind == FaultKind::NotYet);
         status.worst = status.worst.max(took);
         if !waits {

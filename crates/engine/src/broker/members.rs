@@ -21,8 +21,8 @@ pub(super) struct Members {
     /// with a chosen index is not served under any of these names.
     reserved: HashSet<String>,
     /// The names that objects of another source may have, as [`spelling`] returns them. As long as
-    /// that is not known, an object of a roster with a chosen index is not served under any of
-    /// these names.
+    /// it is not known whether that source has such objects, an object of a roster with a chosen
+    /// index is not served under any of these names.
     doubtful: HashSet<String>,
 }
 

@@ -35,8 +35,8 @@ pub(super) struct Hub<S> {
     pub(super) slots: Slots,
     /// Number of the newest collection.
     pub(super) numbers: AtomicU64,
-    /// The number of objects and whole answers that consumers got by requests that kept data
-    /// answered entirely.
+    /// The number of objects and whole answers that consumers got by requests answered with kept
+    /// data alone.
     pub(super) taken: AtomicU64,
     pub(super) generation: AtomicU64,
     pub(super) catalogue: RwLock<Option<Arc<Catalogue>>>,
@@ -198,8 +198,8 @@ impl<S: Source> Hub<S> {
     }
 
     /// The catalogue that the main source had when it was last asked for it, such as after the
-    /// newest collection. `None` if that failed, or if the generation has changed since, so that
-    /// the source has to be asked.
+    /// newest collection. `None` if that request failed, or if the generation has changed since:
+    /// the source must then be asked.
     pub(super) fn known_catalogue(&self) -> Option<Arc<Catalogue>> {
         if !self.is_checked.load(Ordering::Acquire) {
             return None;

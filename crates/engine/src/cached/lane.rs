@@ -420,8 +420,8 @@ const OUTCOMES: usize = 8;
 /// behind it share one.
 const SPARES: usize = 3;
 
-/// A run in progress. If the source panics, dropping this returns the source to the lane and gives
-/// the waiting requests an error.
+/// A run in progress. If the source panics, the drop of this value returns the source to the lane
+/// and gives the waiting requests an error.
 struct Leading<'a, S, W: Wishes, T: Clone + Default> {
     lane: &'a Lane<S, W, T>,
     source: Option<S>,

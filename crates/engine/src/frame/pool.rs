@@ -14,7 +14,7 @@ pub struct FramePool {
     bound: usize,
     origin: u64,
     label: Option<Arc<str>>,
-    /// The smallest number of free frames that was left over by the fills that `fills` counts.
+    /// The smallest number of free frames that any of the last `fills` fills left unused.
     idle: usize,
     fills: u32,
 }
@@ -49,8 +49,9 @@ impl FramePool {
         self
     }
 
-    /// Lets `fill` write a block into a free frame or, without one, into a new frame. A free frame
-    /// still holds an old block. The frame gets this `generation`.
+    /// Lets `fill` write a block into a free frame or, without one, into a new frame. The buffer of
+    /// a free frame still holds an old block, which `fill` must replace. The frame gets this
+    /// `generation`.
     ///
     /// # Errors
     /// The error of the header that `fill` wrote.
