@@ -94,8 +94,8 @@ use std::time::{Duration, Instant};
 use wants::Wants;
 
 /// The largest number of keys (objects and whole answers) for which a consumer remembers which data
-/// it had. Beyond it, the newest number of all keys takes the place of the list, which is emptied.
-/// No source has nearly as many keys.
+/// it had. Beyond it, the list is emptied, and the consumer counts as having had all data up to the
+/// newest collection in the list. No source has nearly as many keys.
 const MOST_SEEN: usize = 4096;
 
 /// A consumer of a shared source, and a source itself. A clone is another consumer, which may be on

@@ -272,8 +272,8 @@ impl Snapshot {
         self.grown
     }
 
-    /// The age of the oldest data, if data came from a cache: the time from the beginning of its
-    /// collection until the ask. Zero if all data was collected for the ask.
+    /// The age of the oldest data: the time from the beginning of its collection until the ask.
+    /// Zero if no collection began before the ask, and for a recording.
     #[must_use]
     pub fn age(&self) -> Duration {
         self.age

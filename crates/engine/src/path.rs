@@ -9,13 +9,13 @@
 //! If none matches that either, names are compared as PDH prints them: `[R]` for `(R)`.
 //!
 //! `\Process(pid:1234)\...` is the process with that ID, and `\Thread(pid:1234/*)\...` are its
-//! threads, whatever other processes are called. With a number, as in `pid:1234#0`, it is a name.
+//! threads, whatever other processes are called. With an order number, as in `pid:1234#0`, the text
+//! is a name.
 //!
-//! PDH cannot write every name. Here a caret takes the meaning from the
-//! character behind it: `^\`, `^(`, `^)`, `^/`, `^#`, `^*`, `^^`. It is seldom
-//! needed: parentheses in pairs, a `/` at the start of a name, and `#` not
-//! followed by digits are taken as they stand. What [`CounterPath`] prints
-//! parses to the same path again.
+//! PDH cannot write every name. Here a caret takes away the special meaning of the character behind
+//! it: `^\`, `^(`, `^)`, `^/`, `^#`, `^*`, `^^`. It is seldom needed: parentheses in pairs, a `/`
+//! at the start of a name, and `#` not followed by digits are taken as they stand. What
+//! [`CounterPath`] prints parses to the same path again.
 
 mod pattern;
 

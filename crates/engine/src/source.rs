@@ -178,7 +178,7 @@ impl<S: Source + ?Sized> Source for Box<S> {
 pub struct Catalogue {
     /// A number that changes whenever another field of the catalogue, or a title, changes.
     pub generation: u64,
-    /// The machine that the objects belong to.
+    /// The name of the machine that the objects belong to.
     pub machine: String,
     /// The languages of the titles, the preferred one first.
     pub languages: Vec<LanguageId>,
@@ -209,7 +209,7 @@ pub struct CatalogueObject {
     pub name: TitleIndex,
     /// Title index of the help text.
     pub help: TitleIndex,
-    /// The level of detail.
+    /// The level of detail: the experience that users need, from novice to wizard.
     pub detail: DetailLevel,
     /// How expensive the object is to collect.
     pub cost: Cost,
@@ -234,7 +234,7 @@ pub struct CatalogueCounter {
     pub counter_type: CounterType,
     /// Exponent of the power of ten by which a chart should multiply the value.
     pub scale: i32,
-    /// The level of detail.
+    /// The level of detail: the experience that users need, from novice to wizard.
     pub detail: DetailLevel,
     /// Whether the counter is filled only on request ([`Ask::extra_counters`]).
     pub on_request: bool,

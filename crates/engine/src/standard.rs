@@ -133,7 +133,7 @@ pub struct Counter {
     pub kind: CounterType,
     /// Exponent of the power of ten by which a chart should multiply the value.
     pub scale: i32,
-    /// The level of detail.
+    /// The level of detail: the experience that users need, from novice to wizard.
     pub detail: DetailLevel,
     /// Whether the counter is filled only on request, because it costs extra.
     pub on_request: bool,

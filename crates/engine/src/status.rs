@@ -49,9 +49,9 @@ pub struct ProviderStatus {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProviderState {
-    /// The provider has not collected yet.
+    /// The provider has not collected yet, or not since it was released from quarantine.
     Idle,
-    /// The provider is open and delivers.
+    /// The provider could be opened. Its last collection may have failed all the same.
     Open,
     /// The provider could not be opened; the next collection tries again.
     Failed,

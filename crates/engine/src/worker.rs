@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 /// the source hangs.
 ///
 /// While the source is still at work on an earlier request, the worker answers
-/// [`SourceErrorKind::Busy`] at once. If the deadline of a catalogue request for
-/// [nothing](Ask::nothing) has passed, an idle worker answers with the catalogue that it knows. So
-/// a sample that came just in time can still be used, and the next request does not find the source
-/// at work on a catalogue.
+/// [`SourceErrorKind::Busy`] at once; only [`providers`](Source::providers) waits for that request
+/// first. If the deadline of a catalogue request for [nothing](Ask::nothing) has passed, an idle
+/// worker answers with the catalogue that it knows. So a sample that came just in time can still be
+/// used, and the next request does not find the source at work on a catalogue.
 ///
 /// A collection that is repeated allocates nothing on either thread once its buffers are large
 /// enough.

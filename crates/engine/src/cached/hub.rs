@@ -27,7 +27,8 @@ pub(super) const UNKNOWN: u64 = u64::MAX;
 pub(super) struct Hub<S> {
     pub(super) name: String,
     pub(super) is_recording: bool,
-    /// The source of all objects, or of those that are not costly if there is a `costly` lane.
+    /// The lane with the source of all objects or, if there is a `costly` lane, of all that are not
+    /// costly.
     pub(super) main: Lane<S, Wants, Brought>,
     pub(super) costly: Option<Lane<S, Wants, Brought>>,
     pub(super) limit: Duration,

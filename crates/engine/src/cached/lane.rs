@@ -112,8 +112,8 @@ pub(super) fn ends(one: Option<Instant>, other: Option<Instant>) -> bool {
     one.is_some_and(|one| other.is_none_or(|other| one < other))
 }
 
-/// The kind of caller that gets the source next if both kinds wait: a run, or one that uses the
-/// source alone.
+/// The kind of caller that gets the source next if both kinds wait: a request that leads a run, or
+/// a caller that uses the source alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
     Run,

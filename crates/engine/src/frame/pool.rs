@@ -24,7 +24,7 @@ pub struct FramePool {
 const WATCHED_FILLS: u32 = 256;
 
 impl Default for FramePool {
-    /// A pool of at most 64 frames, for more consumers than there are in practice. Frames
+    /// A pool of at most 64 frames, more than the consumers of a source need in practice. Frames
     /// that no consumer holds are dropped after a while.
     fn default() -> Self {
         Self::new(64)
@@ -32,8 +32,8 @@ impl Default for FramePool {
 }
 
 impl FramePool {
-    /// A pool that keeps at most `bound` frames: one for each sample that
-    /// consumers hold at a time, and one to be filled.
+    /// A pool that keeps at most `bound` frames. As many are needed as consumers hold samples at
+    /// the same time, and one more to be filled.
     #[must_use]
     pub fn new(bound: usize) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);

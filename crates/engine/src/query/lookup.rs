@@ -309,9 +309,9 @@ impl<S: Source> Lookup<S> {
     }
 
     /// The last step for an object that was not found. For a pattern, which may match a costly
-    /// object, these are listed; returns whether the catalogue changed, so that looking again may
-    /// help. For a name, all indexes were asked for before: returns `false`, or an error if not all
-    /// names could be read.
+    /// object, the costly objects are listed; returns whether the catalogue changed, so that
+    /// looking again may help. For a name, the source was asked for all of its indexes before:
+    /// returns `false`, or an error if not all names could be read.
     fn look_further(
         &mut self,
         object: &NamePattern,

@@ -8,8 +8,9 @@ use perfhive_format::{
     Formula, InstanceName, PerfObject, RawSample, TextEncoding,
 };
 
-/// One counter of one instance in one sample, with the facts that tell whether an older one is of
-/// the same instance. See [`ObjectSample::counter`](crate::ObjectSample::counter).
+/// One counter of one instance in one sample, with the facts that tell whether an older
+/// `SampledCounter` is of the same instance. See
+/// [`ObjectSample::counter`](crate::ObjectSample::counter).
 ///
 /// ```
 /// # let recording = perfhive_testkit::script::recording();
@@ -151,9 +152,9 @@ impl SampledCounter {
     }
 }
 
-/// Whether an identity proves the same instance in two samples. A number does, and so does a name
-/// that only one instance has. The name `_Total` does not, since it is a sum over changing
-/// instances.
+/// Whether an identity proves the same instance in two samples. A number does, except the ID of a
+/// process or thread without a start time. A name that only one instance has does, except `_Total`,
+/// which is a sum over changing instances.
 fn is_sure(identity: &Identity, crowd: u32) -> bool {
     match identity {
         Identity::Named { name, .. } => crowd == 1 && !is_total(name),

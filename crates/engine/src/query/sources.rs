@@ -33,7 +33,7 @@ pub(super) struct QuerySource {
     pub(super) extra: Vec<(TitleIndex, TitleIndex)>,
     /// All counters that paths read, as (object, counter), for [`Ask::enough`](crate::Ask::enough).
     pub(super) enough: Vec<(TitleIndex, TitleIndex)>,
-    /// A set with the members of `wanted`, with no counter, and of `enough`, for
+    /// The members of `wanted`, with `None` as the counter, and those of `enough`, as a set for
     /// quick searches.
     known: HashSet<(TitleIndex, Option<TitleIndex>)>,
     /// The instances that the paths want.

@@ -263,7 +263,7 @@ impl SampleRing {
     /// Adds the raw sample of a reading; `false` if the reading has none. If the samples in the
     /// ring are of another instance or type, they are dropped first, since no value may be made of
     /// samples of both. They are also dropped if the reading is [`Born`](NoValue::Born), because
-    /// the instance may have the name of another.
+    /// the instance may be another one of the same name.
     pub fn push(&mut self, reading: &Reading) -> bool {
         if matches!(reading.value, Err(NoValue::Born)) {
             self.samples.clear();

@@ -206,7 +206,7 @@ impl ProbedCounter {
             push(&slot, value(place));
             shown.push((place, slot));
         }
-        // Those of instances that are gone.
+        // The slots of instances that are gone are dropped.
         if self.slots.len() > shown.len() {
             self.slots.retain(|identity, _| sample.identities().place(identity).is_some());
         }
