@@ -15,8 +15,8 @@ pub enum ObjectQuery {
     Global,
     /// `Costly`: every object that is expensive to collect.
     Costly,
-    /// `Foreign NAME`: the objects of another machine, collected by a provider that
-    /// reaches it. The name may be empty.
+    /// `Foreign NAME`: the objects of the machine with this name, which may be empty. They are
+    /// collected by a provider that reaches other machines.
     Foreign(String),
     /// `230 232`: objects by the title indexes of their names. A source may answer with more or
     /// fewer objects. An empty list means no object.
@@ -70,7 +70,7 @@ impl fmt::Display for ObjectQuery {
     }
 }
 
-/// The error of a text that is not a query.
+/// The error for a text that is not an [`ObjectQuery`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadObjectQuery(String);
 
@@ -144,9 +144,9 @@ pub struct Ask {
     /// Counter 0 stands for all counters of an object. A source without such counters ignores the
     /// list.
     pub extra_counters: Vec<(TitleIndex, TitleIndex)>,
-    /// The wanted instances, by object; an object that is not named here is wanted with all of its
-    /// instances. A source may answer with more instances than wanted. If it leaves instances out,
-    /// the object is partial in the snapshot
+    /// The wanted instances, by object; an object that is not in this list is wanted with all of
+    /// its instances. A source may answer with more instances than wanted. If it leaves instances
+    /// out, the object is partial in the snapshot
     /// ([`Snapshot::is_partial`](crate::Snapshot::is_partial)): an instance that is absent there
     /// and was not wanted need not have ended.
     pub instances: Vec<(TitleIndex, InstanceWish)>,
@@ -218,8 +218,8 @@ impl Ask {
         self
     }
 
-    /// The same ask, with one more counter in the list of counters that are
-    /// [`enough`](Self::enough) of an object.
+    /// The same ask, with `counter` added to the counters that suffice for `object`
+    /// ([`enough`](Self::enough)).
     #[must_use]
     pub fn with_enough(mut self, object: TitleIndex, counter: TitleIndex) -> Self {
         self.enough.push((object, counter));

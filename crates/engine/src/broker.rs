@@ -95,7 +95,7 @@ impl BrokerBuilder {
         self
     }
 
-    /// Sets the object that a tool should show first.
+    /// Sets the object that a tool should show first; by default, the blocks name none.
     #[must_use]
     pub fn default_object(mut self, object: TitleIndex) -> Self {
         self.default_object = Some(object);

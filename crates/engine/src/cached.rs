@@ -4,7 +4,7 @@
 //! with the clocks of its block. A clone of a `Cached` is another *consumer* of the same data. A
 //! consumer gets kept data that is young enough and that it has not had yet, since two readings of
 //! one sample make no rate. For other data the source is asked; requests that arrive during a
-//! collection are joined into one.
+//! collection are joined into one further collection.
 //!
 //! ```
 //! use perfhive_engine::{Cached, ObjectQuery, Ask, Snapshot, Source};
@@ -51,7 +51,9 @@
 //!   *began*. The limit is [`Ask::max_age`], or else the limit of the consumer or, without one,
 //!   that of the cache (500 ms by default). With a limit of zero, a consumer gets only data of a
 //!   collection that began after the request.
-//! - Taking kept data takes no lock, and never waits for the source or another reader.
+//! - Taking kept data takes no lock, and never waits for the source or another reader. Exceptions
+//!   are the first request of a consumer for an object and, with a second source for costly
+//!   objects, the first request after a change of the catalogue.
 //! - A request for fresh data waits at most for the collection in progress and the next one. The
 //!   cache has no thread: one of the waiting requests collects for all. The deadlines of the others
 //!   are kept. The collecting request returns only when the source does, so wrap a source that may
@@ -131,7 +133,7 @@ struct Seen {
     number: u64,
 }
 
-/// Counts of a cache.
+/// What a cache has counted since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CacheStatistics {

@@ -96,15 +96,16 @@ pub enum CollectFault {
         /// The length, in bytes.
         length: usize,
     },
-    /// The lengths of the objects, or of the blocks of other machines, do not add up to the bytes
-    /// returned.
+    /// The lengths of the objects, or of the blocks of other machines, do not add up to the length
+    /// of the data.
     ObjectLengths {
-        /// The sum of the lengths of the objects, in bytes.
+        /// The sum of the lengths up to and including the first that is 0 or too large, in bytes.
         sum: usize,
-        /// The number of bytes returned.
+        /// The length of the data, in bytes.
         bytes: usize,
     },
-    /// The number of objects in the data is not the number that was returned.
+    /// The number of objects in the data is not the number that the function claims to have
+    /// written.
     ObjectCount {
         /// The number of objects found.
         found: u32,
@@ -169,8 +170,8 @@ pub struct GuardedBuffer {
 impl GuardedBuffer {
     /// The length of each guard region, in bytes.
     pub const GUARD: usize = 1024;
-    /// The number of bytes that are cleared for every collection, whatever was claimed; that takes
-    /// a few µs.
+    /// The number of bytes that are cleared for every collection, whatever was claimed; clearing
+    /// them takes a few µs.
     const SHORT: usize = 64 << 10;
     const PATTERN: [u8; 4] = [0xA5, 0x5A, 0xC3, 0x3C];
 
@@ -182,19 +183,19 @@ impl GuardedBuffer {
         buffer
     }
 
-    /// The number of bytes that may be written.
+    /// The number of bytes that may be written, without the guard regions.
     #[must_use]
     pub fn len(&self) -> usize {
         self.size
     }
 
-    /// Whether nothing may be written.
+    /// Whether the buffer is 0 bytes long, without the guard regions.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.size == 0
     }
 
-    /// The bytes that may be written.
+    /// The bytes that may be written, without the guard regions.
     pub fn body_mut(&mut self) -> &mut [u8] {
         self.used = self.size;
         self.bytes.get_mut(Self::GUARD..Self::GUARD + self.size).unwrap_or_default()

@@ -128,9 +128,9 @@ impl Frame {
         self.generation
     }
 
-    /// The number of the source of this process that filled the frame: that of the source's
-    /// [`FramePool`]. 0 for a frame without a pool, such as a frame of a recording that does not
-    /// state its origin. Sources count from different beginnings and by different clocks, so no
+    /// A number that tells which source of this process filled the frame: each [`FramePool`] has a
+    /// number of its own. 0 for a frame without a pool, such as a frame of a recording that does
+    /// not state its origin. Sources count from different beginnings and by different clocks, so no
     /// value is made of two samples with different origins.
     #[must_use]
     pub fn origin(&self) -> u64 {

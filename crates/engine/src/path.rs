@@ -93,8 +93,8 @@ impl InstancePattern {
         id_in(text).filter(|_| self.order == OrderNumber::Default)
     }
 
-    /// Whether more than one name may match, of instances or parents; the order number does not
-    /// count.
+    /// Whether the instance's or the parent's name has a wildcard. The order number does not count,
+    /// even if it is `#*`.
     #[must_use]
     pub fn is_wild(&self) -> bool {
         self.name.is_wild() || self.parent.as_ref().is_some_and(NamePattern::is_wild)

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// is opened, collects as often as a reader wants, and is closed when its sessions are
 /// dropped.
 pub trait Provider: Send + Sync {
-    /// The provider's name, unique in a broker (`Services\NAME`).
+    /// The provider's name, unique in a broker; on Windows, the name of its key under `Services`.
     fn name(&self) -> &str;
 
     /// The description of the objects that the provider offers. It must not change while the

@@ -177,8 +177,8 @@ impl Members {
     }
 
     /// The names, in all languages and as [`spelling`] returns them, of `reserved` and of the
-    /// objects that are registered or belong to a provider that stays. An object with an index
-    /// chosen by a roster cannot have them.
+    /// objects that are registered or belong to a provider that stays. No object with an index that
+    /// a roster chose is served under these names.
     fn taken_names(&self) -> HashSet<String> {
         let mut taken = self.reserved.clone();
         for entry in &self.entries {
@@ -203,7 +203,8 @@ impl Members {
     }
 }
 
-/// Why an object with a chosen index is not served under its names; `None` if it is.
+/// The reason why an object with a chosen index is not served under its names; `None` if its names
+/// give no such reason.
 fn refused(
     titles: &[ProvidedTitles],
     index: TitleIndex,

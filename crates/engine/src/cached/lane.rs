@@ -253,7 +253,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         }
     }
 
-    /// Collects the union for all requests that wait for it.
+    /// Leads the next run: collects the union of the wishes of all requests that wait for the run.
     fn lead(
         &self,
         mut state: MutexGuard<'_, State<S, W, T>>,

@@ -13,7 +13,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SensorId(pub u64);
 
-/// The behaviour of a sensor's quantity.
+/// The behaviour of a sensor's quantity: it only grows, or it goes up and down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SensorKind {

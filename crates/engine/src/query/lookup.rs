@@ -54,7 +54,7 @@ pub struct Lookup<S> {
     /// The source's error in the last search, if it leaves open whether a name exists; `None`
     /// otherwise.
     failed: Option<SourceError>,
-    /// Whether the generation changed since [`take_change`](Self::take_change).
+    /// Whether the generation changed since the last call of [`take_change`](Self::take_change).
     changed: bool,
 }
 

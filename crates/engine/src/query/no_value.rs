@@ -18,7 +18,7 @@ pub enum NoValue {
     Born,
     /// The instance was in the sample before and is gone.
     Vanished,
-    /// No instance in the sample has this name.
+    /// No instance in the sample has the wanted name.
     NoSuchInstance,
     /// The instance exists but could not be read this time; the text is the reason.
     InstanceFailed(Arc<str>),

@@ -35,8 +35,8 @@ pub struct SampledCounter {
     counter_type: CounterType,
     formula: Result<Formula, CookError>,
     identity: Identity,
-    /// Whether the identity alone proves the instance: another sample with this identity that has
-    /// this set, too, is certainly of the same instance.
+    /// Whether the identity proves the instance: two samples with the same identity, both with
+    /// `true` here, are certainly of the same instance.
     sure: bool,
     /// The number of instances with this instance's parent and name; 1 if a number identifies the
     /// instance, and 0 if the type does not take two samples.

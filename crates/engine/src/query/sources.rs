@@ -84,7 +84,8 @@ impl SourceSet {
         self.slots.iter_mut().for_each(QuerySource::clear_wants);
     }
 
-    /// A source of the set, by index. At the first call it is asked for its catalogue and titles.
+    /// The source of the set with the index `number`. At the first call for a source, the source is
+    /// asked for its catalogue and titles.
     pub(super) fn prepare(
         &mut self,
         number: usize,

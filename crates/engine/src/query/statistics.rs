@@ -42,9 +42,9 @@ pub struct Statistics {
     pub maximum: CookedValue,
     /// The mean, in the counter's unit. A value of two samples is weighted by its denominator:
     /// rates and shares of time by the length of the interval, averages and fractions by the number
-    /// of operations in it. The mean is then the value between the first and the last sample, as
-    /// the documentation of the counter types defines the average. Differences and values of one
-    /// sample all have the same weight.
+    /// of operations in it. The mean is then the value that the first and the last sample alone
+    /// would give, as the documentation of the counter types defines the average. Differences and
+    /// values of one sample all have the same weight.
     pub mean: f64,
 }
 
