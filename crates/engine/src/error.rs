@@ -144,8 +144,8 @@ pub enum ProviderError {
         error: std::io::Error,
     },
     /// The provider cannot deliver at the moment, and the text says why: for example, it is still
-    /// at work on an earlier request, or waits to be started again. A broker does not count this
-    /// error as a failure.
+    /// at work on an earlier request, or waits to be started again. A broker does not count a
+    /// collection that ends with this error as a failure.
     NotYet(String),
     /// Any other failure; the text says what happened.
     Failed(String),

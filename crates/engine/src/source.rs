@@ -213,7 +213,7 @@ pub struct CatalogueObject {
     pub detail: DetailLevel,
     /// How expensive the object is to collect.
     pub cost: Cost,
-    /// Whether the object has instances.
+    /// Whether the object can have instances.
     pub has_instances: bool,
     /// Index, from 0, of the counter that a tool should show first, among all definitions of the
     /// object, bases included; `None` if the object names none.

@@ -24,7 +24,7 @@ pub struct ProviderStatus {
     pub collections: u64,
     /// The number of collections in which the provider failed.
     pub faults: u64,
-    /// The number of failures since the last success.
+    /// The number of failures since the last success, or since the release from quarantine.
     pub in_a_row: u32,
     /// The fault of the provider's last failure, even if it succeeded since, or a warning about
     /// objects that it does not serve; `None` if there was none.

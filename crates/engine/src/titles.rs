@@ -18,7 +18,7 @@ pub struct TitleDatabase {
     by_name: OnceLock<HashMap<String, Vec<TitleIndex>>>,
     /// The error of a list of names that could not be read; `None` if there is no such list.
     lacks: Option<SourceError>,
-    /// Whether the names, or some of them, are those that Windows usually has for the indexes,
+    /// Whether the names, or some of them, are those that every Windows has for the indexes,
     /// because the source has no names in this language.
     assumed: bool,
 }

@@ -95,7 +95,7 @@ pub struct Sensor {
     pub unit: String,
     /// The help text; empty if the source has none.
     pub help: String,
-    /// Whether the sensor has instances.
+    /// Whether the sensor can have instances.
     pub has_instances: bool,
     /// Whether measuring the sensor costs more than measuring others.
     pub is_costly: bool,
