@@ -15,8 +15,8 @@ pub enum ObjectQuery {
     Global,
     /// `Costly`: every object that is expensive to collect.
     Costly,
-    /// `Foreign NAME`: the objects of the machine with this name, which may be empty. They are
-    /// collected by a provider that reaches other machines.
+    /// `Foreign NAME`: the objects of the machine called NAME, collected by a provider that reaches
+    /// other machines. NAME may be empty.
     Foreign(String),
     /// `230 232`: objects by the title indexes of their names. A source may answer with more or
     /// fewer objects. An empty list means no object.
@@ -118,8 +118,8 @@ impl FromStr for ObjectQuery {
 }
 
 /// A title index that no object has. A reader that looks for an unknown name asks for the catalogue
-/// of this index: the request fails if the source cannot find out at present which objects it has,
-/// and succeeds without the object otherwise.
+/// of this index. The request fails if the source cannot find out at present which objects it has;
+/// otherwise it succeeds, and the catalogue lacks the object.
 pub const NO_OBJECT: TitleIndex = TitleIndex(2_147_483_632);
 
 /// Instances of an object that a caller wants.

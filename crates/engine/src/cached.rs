@@ -106,7 +106,7 @@ pub struct Cached<S> {
     hub: Arc<Hub<S>>,
     /// The limit of this consumer to the age of kept data; `None` for the cache's own limit.
     limit: Option<Duration>,
-    /// For each key, the newest data that this consumer has had.
+    /// For each key, its slot, and which data this consumer had last.
     seen: HashMap<Key, Seen>,
     /// The number of a collection: this consumer counts as having had the data of that collection
     /// and of all before it, whatever `seen` says.
@@ -126,7 +126,7 @@ pub struct Cached<S> {
     own: Vec<Arc<Reply>>,
 }
 
-/// The slot of a key, and the newest data of that key that this consumer has had.
+/// The slot of a key, and the number of the newest data of that key that this consumer has had.
 struct Seen {
     slot: Option<Arc<Slot>>,
     /// The number of the newest collection that gave this consumer data of the key.

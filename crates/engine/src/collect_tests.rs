@@ -9,7 +9,8 @@ use perfhive_format::winperf::PERF_DATA_BLOCK;
 use perfhive_format::{DataBlock, ObjectLayout, ParseError, PerfObject, TitleIndex};
 use std::fmt;
 
-/// How much is tested (`ExtCounterTestLevel`).
+/// How thoroughly a provider's data is tested; the number is that of Windows' setting
+/// `ExtCounterTestLevel`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TestLevel {
     /// 1: everything is tested. The default.

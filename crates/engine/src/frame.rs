@@ -242,7 +242,7 @@ pub struct Snapshot {
     grown: bool,
     age: Duration,
     /// Faults of earlier collections. A fault that occurs again is shared, not allocated again.
-    /// `None` until the first fault is made here.
+    /// `None` until the snapshot makes its first fault.
     kept: Option<Box<KeptFaults>>,
 }
 
@@ -344,8 +344,8 @@ impl Snapshot {
     }
 
     /// Adds the objects with the title index `name` from another snapshot, with the faults that
-    /// concern them. If they are partial there, they are partial here, too. The age of the other
-    /// snapshot counts for this one.
+    /// concern them. If they are partial there, they are partial here, too. The age becomes at
+    /// least that of the other snapshot.
     pub(crate) fn push_objects_of(&mut self, other: &Self, name: TitleIndex) {
         self.note_age(other.age);
         self.add(|this| {

@@ -13,8 +13,8 @@
 //! is a name.
 //!
 //! PDH cannot write every name. Here a caret takes away the special meaning of the character behind
-//! it: `^\`, `^(`, `^)`, `^/`, `^#`, `^*`, `^^`. It is seldom needed: parentheses in pairs, a `/`
-//! at the start of a name, and `#` not followed by digits are taken as they stand. What
+//! it: `^\`, `^(`, `^)`, `^/`, `^#`, `^*`, `^^`. A caret is seldom needed: parentheses in pairs, a
+//! `/` at the start of a name, and `#` not followed by digits are taken as they stand. What
 //! [`CounterPath`] prints parses to the same path again.
 
 mod pattern;

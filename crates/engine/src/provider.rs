@@ -107,8 +107,8 @@ pub trait Session: Send {
     }
 
     /// The duration of the last collection, if the session began to collect before
-    /// [`collect`](Self::collect) was called; `None` if the time of that call is the whole
-    /// duration.
+    /// [`collect`](Self::collect) was called; `None` if the time that the call of
+    /// [`collect`](Self::collect) takes is the whole duration.
     fn took(&self) -> Option<Duration> {
         None
     }

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// The largest number of replies that are kept for reuse.
 const REPLIES: usize = 64;
 
-/// The clock for the age of data: the time since an arbitrary beginning.
+/// The clock for the age of data: a function that returns the time since an arbitrary beginning.
 pub(super) type Clock = Arc<dyn Fn() -> Duration + Send + Sync>;
 
 /// The generation that stands for an unknown one, before the first catalogue was read.

@@ -28,7 +28,7 @@ pub(super) trait Wishes: Default {
     fn clear(&mut self);
 }
 
-/// The end of a request for fresh data: the result of the run that it waited for.
+/// The end of a request for fresh data: the result of the run that the request led or waited for.
 #[derive(Debug)]
 pub(super) struct Outcome<T> {
     /// Whether the run was made for everything that was wanted. A run that was joined after its

@@ -32,8 +32,8 @@ impl Default for FramePool {
 }
 
 impl FramePool {
-    /// A pool that keeps at most `bound` frames. As many are needed as consumers hold samples at
-    /// the same time, and one more to be filled.
+    /// A pool that keeps at most `bound` frames. It needs one frame for each sample that consumers
+    /// hold at the same time, and one more to be filled.
     #[must_use]
     pub fn new(bound: usize) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
