@@ -231,7 +231,7 @@ impl Ask {
         self.instances.iter().filter(move |(of, _)| *of == object).map(|(_, wish)| wish)
     }
 
-    /// Copies all fields of `other` except [`objects`](Self::objects). Allocates nothing once the
+    /// Copies all fields of `other` except the field `objects`. Allocates nothing once the
     /// lists are large enough.
     pub fn copy_conditions(&mut self, other: &Self) {
         self.extra_counters.clone_from(&other.extra_counters);
