@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The objects that a caller wants; the value name of a read of
+/// The objects that a caller wants. On Windows, this is the name of the value that is read from
 /// `HKEY_PERFORMANCE_DATA`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ObjectQuery {
@@ -15,11 +15,11 @@ pub enum ObjectQuery {
     Global,
     /// `Costly`: every object that is expensive to collect.
     Costly,
-    /// `Foreign NAME`: the objects of another machine, collected by a provider that
-    /// reaches it. The name may be empty.
+    /// `Foreign NAME`: the objects of the machine called NAME, collected by a provider that reaches
+    /// other machines. NAME may be empty.
     Foreign(String),
-    /// `230 232`: objects by the title indexes of their names. A source may
-    /// answer with more or fewer. An empty list wants nothing.
+    /// `230 232`: objects by the title indexes of their names. A source may answer with more or
+    /// fewer objects. An empty list means no object.
     Indexes(Vec<TitleIndex>),
 }
 
@@ -70,7 +70,7 @@ impl fmt::Display for ObjectQuery {
     }
 }
 
-/// The error of a text that is not a query.
+/// The error for a text that is not an [`ObjectQuery`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadObjectQuery(String);
 
@@ -88,8 +88,8 @@ impl std::error::Error for BadObjectQuery {}
 
 /// Parses `Global`, `Costly` or `Foreign NAME`, with the word in any case, or indexes separated by
 /// blanks. An empty text is `Global`, as on Windows. A number that is too large for an index is
-/// left out, since no object can have it. A list with anything but numbers, or without any valid
-/// index, is an error.
+/// left out, since no object can have it. A list with an item that is not a number, or without any
+/// valid index, is an error.
 impl FromStr for ObjectQuery {
     type Err = BadObjectQuery;
 
@@ -117,8 +117,9 @@ impl FromStr for ObjectQuery {
     }
 }
 
-/// A title index that no object has. A catalogue request for it fails if the source cannot find out
-/// at present which objects it has.
+/// A title index that no object has. A reader that looks for an unknown name asks for the catalogue
+/// of this index. The request fails if the source cannot find out at present which objects it has;
+/// otherwise it succeeds, and the catalogue lacks the object.
 pub const NO_OBJECT: TitleIndex = TitleIndex(2_147_483_632);
 
 /// Instances of an object that a caller wants.
@@ -139,20 +140,20 @@ pub enum InstanceWish {
 pub struct Ask {
     /// The wanted objects.
     pub objects: ObjectQuery,
-    /// Counters, as (object, counter), that a source fills only on request because they cost
-    /// extra. Counter 0 stands for all counters of an object. A source without such counters
-    /// ignores this.
+    /// Counters, as (object, counter), that a source fills only on request because they cost extra.
+    /// Counter 0 stands for all counters of an object. A source without such counters ignores the
+    /// list.
     pub extra_counters: Vec<(TitleIndex, TitleIndex)>,
-    /// The wanted instances, by object; an object that is not named here is wanted with all of its
-    /// instances. A source may answer with more instances than wanted. If it leaves instances out,
-    /// the object is partial in the snapshot
+    /// The wanted instances, by object; an object that is not in this list is wanted with all of
+    /// its instances. A source may answer with more instances than wanted. If it leaves instances
+    /// out, the object is partial in the snapshot
     /// ([`Snapshot::is_partial`](crate::Snapshot::is_partial)): an instance that is absent there
     /// and was not wanted need not have ended.
     pub instances: Vec<(TitleIndex, InstanceWish)>,
-    /// Counters, as (object, counter), that suffice for an object with named instances. A source
-    /// that leaves instances out may also leave out the values of the object's other counters,
-    /// except those that identify an instance. All counters are wanted of an object that is not in
-    /// this list.
+    /// Counters, as (object, counter), that suffice for an object of which only some instances are
+    /// wanted ([`instances`](Self::instances)). A source that leaves instances out may also leave
+    /// out the values of the object's other counters, except those that identify an instance. All
+    /// counters are wanted of an object that is not in this list.
     pub enough: Vec<(TitleIndex, TitleIndex)>,
     /// How old cached data may be, counted from when its collection began. Zero wants a collection
     /// that begins after the call; `None` means the cache's own limit. Sources that keep no data
@@ -217,8 +218,8 @@ impl Ask {
         self
     }
 
-    /// The same ask, with one more counter in the list of counters that are
-    /// [`enough`](Self::enough) of an object.
+    /// The same ask, with `counter` added to the counters that suffice for `object`
+    /// ([`enough`](Self::enough)).
     #[must_use]
     pub fn with_enough(mut self, object: TitleIndex, counter: TitleIndex) -> Self {
         self.enough.push((object, counter));
@@ -230,7 +231,7 @@ impl Ask {
         self.instances.iter().filter(move |(of, _)| *of == object).map(|(_, wish)| wish)
     }
 
-    /// Makes all fields except the objects copies of those of `other`. Allocates nothing once the
+    /// Copies all fields of `other` except the field `objects`. Allocates nothing once the
     /// lists are large enough.
     pub fn copy_conditions(&mut self, other: &Self) {
         self.extra_counters.clone_from(&other.extra_counters);

@@ -1,8 +1,9 @@
 //! The source made of providers: the embedded performance library.
 //!
-//! It knows what each provider offers. For an ask it has those providers collect that offer a
-//! wanted object, assembles one block, and tests what each provider delivers. If a provider fails,
-//! only its own objects are missing. A provider that fails repeatedly is put into quarantine.
+//! The broker knows which objects each provider offers. For an ask it calls the providers that
+//! offer a wanted object, tests the data that each of them delivers, and assembles one block. If a
+//! provider fails, only its own objects are missing. A provider that fails repeatedly is put into
+//! quarantine.
 
 mod clock;
 mod entry;
@@ -94,7 +95,7 @@ impl BrokerBuilder {
         self
     }
 
-    /// Sets the object that a tool should show first.
+    /// Sets the object that a tool should show first; by default, the blocks name none.
     #[must_use]
     pub fn default_object(mut self, object: TitleIndex) -> Self {
         self.default_object = Some(object);
@@ -193,8 +194,8 @@ impl Broker {
         self.members.entries.iter().map(|entry| &entry.status)
     }
 
-    /// Registers a further provider while the broker is at work. Allotted indexes stay, and
-    /// the catalogue gets another generation.
+    /// Registers a further provider while the broker is at work. Indexes that were allotted before
+    /// stay, and the catalogue gets another generation.
     pub fn register(&mut self, provider: Arc<dyn Provider>) {
         self.members.add(provider, None);
         self.members.claim();

@@ -4,7 +4,7 @@
 //! with the clocks of its block. A clone of a `Cached` is another *consumer* of the same data. A
 //! consumer gets kept data that is young enough and that it has not had yet, since two readings of
 //! one sample make no rate. For other data the source is asked; requests that arrive during a
-//! collection are joined into one.
+//! collection are joined into one further collection.
 //!
 //! ```
 //! use perfhive_engine::{Cached, ObjectQuery, Ask, Snapshot, Source};
@@ -47,14 +47,17 @@
 //!
 //! # What it promises
 //!
-//! - Kept data is never older than [`Ask::max_age`], or else the limit of the consumer or, without
-//!   one, that of the cache (500 ms by default), counted from when its collection *began*. With a
-//!   limit of zero, only data is taken from a collection that began after the request.
-//! - Taking kept data takes no lock, and never waits for the source or another reader.
+//! - A consumer gets no kept data that is older than the limit, counted from when its collection
+//!   *began*. The limit is [`Ask::max_age`], or else the limit of the consumer or, without one,
+//!   that of the cache (500 ms by default). With a limit of zero, a consumer gets only data of a
+//!   collection that began after the request.
+//! - Taking kept data takes no lock, and never waits for the source or another reader. Exceptions
+//!   are the first request of a consumer for an object and, with a second source for costly
+//!   objects, the first request after a change of the catalogue.
 //! - A request for fresh data waits at most for the collection in progress and the next one. The
 //!   cache has no thread: one of the waiting requests collects for all. The deadlines of the others
-//!   hold; the collecting one depends on the source, so wrap a source that may hang in a
-//!   [`Worker`](crate::Worker) first.
+//!   are kept. The collecting request returns only when the source does, so wrap a source that may
+//!   hang in a [`Worker`](crate::Worker) first.
 //! - Requests for the catalogue or titles alternate with collections, so that neither has to wait
 //!   for many of the other.
 //! - A source that asks its own cache during a collection gets an error if it does so on the
@@ -92,9 +95,9 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use wants::Wants;
 
-/// The largest number of keys for which a consumer remembers which data it had. Beyond it, one
-/// number takes the place of all keys so far, and the list begins anew. No source has nearly as
-/// many keys.
+/// The largest number of keys (objects and whole answers) for which a consumer remembers which data
+/// it had. Beyond it, the list is emptied, and the consumer counts as having had all data up to the
+/// newest collection in the list. No source has nearly as many keys.
 const MOST_SEEN: usize = 4096;
 
 /// A consumer of a shared source, and a source itself. A clone is another consumer, which may be on
@@ -103,7 +106,7 @@ pub struct Cached<S> {
     hub: Arc<Hub<S>>,
     /// The limit of this consumer to the age of kept data; `None` for the cache's own limit.
     limit: Option<Duration>,
-    /// For each key, the newest data that this consumer has had.
+    /// For each key, its slot, and which data this consumer had last.
     seen: HashMap<Key, Seen>,
     /// The number of a collection: this consumer counts as having had the data of that collection
     /// and of all before it, whatever `seen` says.
@@ -123,21 +126,21 @@ pub struct Cached<S> {
     own: Vec<Arc<Reply>>,
 }
 
-/// The slot of a key, and the newest data of that key that this consumer has had.
+/// The slot of a key, and the number of the newest data of that key that this consumer has had.
 struct Seen {
     slot: Option<Arc<Slot>>,
     /// The number of the newest collection that gave this consumer data of the key.
     number: u64,
 }
 
-/// Counts of a cache.
+/// What a cache has counted since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CacheStatistics {
     /// The number of collections of the source, failed ones included.
     pub collections: u64,
     /// The number of objects and whole answers that consumers got without a collection: those of
-    /// requests that kept data answered entirely.
+    /// requests answered with kept data alone.
     pub taken: u64,
 }
 
@@ -474,10 +477,11 @@ impl<S: Source> Source for Cached<S> {
         self.answer(request, request.until, out)
     }
 
-    /// The source's catalogue. For [`Ask::nothing`], it is the one that was current at the newest
-    /// collection; for `Global` and `Foreign`, that of all objects, which is read once for each
-    /// generation; for indexes, that of all objects, too, if it was read and lists them. If there
-    /// is none, and for `Costly`, the source is asked.
+    /// The source's catalogue. For [`Ask::nothing`]: the catalogue that was current at the newest
+    /// collection. For `Global` and `Foreign`: the catalogue of all objects, which is read once for
+    /// each generation. For indexes: the catalogue of all objects, too, if it was read already and
+    /// lists the wanted ones. If there is no such catalogue, and always for `Costly`, the source is
+    /// asked.
     fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         let hub = &self.hub;
         let kept = match &ask.objects {

@@ -9,7 +9,8 @@ use perfhive_format::winperf::PERF_DATA_BLOCK;
 use perfhive_format::{DataBlock, ObjectLayout, ParseError, PerfObject, TitleIndex};
 use std::fmt;
 
-/// How much is tested (`ExtCounterTestLevel`).
+/// How thoroughly a provider's data is tested; the number is that of Windows' setting
+/// `ExtCounterTestLevel`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TestLevel {
     /// 1: everything is tested. The default.
@@ -26,11 +27,11 @@ pub enum TestLevel {
 /// What a collect function of the C contract claims to have written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawClaim {
-    /// How far the code moved the data pointer, in bytes.
+    /// How far the collect function moved the data pointer, in bytes.
     pub moved: isize,
-    /// The byte count that the code returned.
+    /// The byte count that the function returned.
     pub bytes: u32,
-    /// The number of objects that the code returned.
+    /// The number of objects that the function claims to have written.
     pub objects: u32,
 }
 
@@ -38,7 +39,8 @@ pub struct RawClaim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CollectWarning {
-    /// The byte count disagrees with the pointer; the pointer counts.
+    /// The byte count disagrees with the distance that the pointer moved. That distance is taken as
+    /// the length of the data.
     ByteCount {
         /// The byte count returned.
         claimed: u32,
@@ -95,15 +97,16 @@ pub enum CollectFault {
         /// The length, in bytes.
         length: usize,
     },
-    /// The lengths of the objects, or of the blocks of other machines, do not add up to the bytes
-    /// returned.
+    /// The lengths of the objects, or of the blocks of other machines, do not add up to the length
+    /// of the data.
     ObjectLengths {
-        /// The sum of the lengths of the objects, in bytes.
+        /// The sum of the lengths up to and including the first that is 0 or too large, in bytes.
         sum: usize,
-        /// The number of bytes returned.
+        /// The length of the data, in bytes.
         bytes: usize,
     },
-    /// The number of objects in the data is not the number that was returned.
+    /// The number of objects in the data is not the number that the function claims to have
+    /// written.
     ObjectCount {
         /// The number of objects found.
         found: u32,
@@ -168,8 +171,8 @@ pub struct GuardedBuffer {
 impl GuardedBuffer {
     /// The length of each guard region, in bytes.
     pub const GUARD: usize = 1024;
-    /// The number of bytes that are cleared for every collection, whatever was claimed; that takes
-    /// a few µs.
+    /// The number of bytes that are cleared for every collection, whatever was claimed; clearing
+    /// them takes a few µs.
     const SHORT: usize = 64 << 10;
     const PATTERN: [u8; 4] = [0xA5, 0x5A, 0xC3, 0x3C];
 
@@ -181,19 +184,19 @@ impl GuardedBuffer {
         buffer
     }
 
-    /// The number of bytes that may be written.
+    /// The number of bytes that may be written, without the guard regions.
     #[must_use]
     pub fn len(&self) -> usize {
         self.size
     }
 
-    /// Whether nothing may be written.
+    /// Whether the buffer is 0 bytes long, without the guard regions.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.size == 0
     }
 
-    /// The bytes that may be written.
+    /// The bytes that may be written, without the guard regions.
     pub fn body_mut(&mut self) -> &mut [u8] {
         self.used = self.size;
         self.bytes.get_mut(Self::GUARD..Self::GUARD + self.size).unwrap_or_default()

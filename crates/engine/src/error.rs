@@ -46,7 +46,8 @@ pub enum SourceErrorKind {
     Internal,
 }
 
-/// A message as shared text. What is done here is compiled once, not for each type of message.
+/// A message as shared text. The parameter is a `dyn Display`, so that this function is compiled
+/// once and not for each type of message.
 fn shared(message: &dyn fmt::Display) -> Arc<str> {
     format!("{message}").into()
 }
@@ -143,8 +144,8 @@ pub enum ProviderError {
         error: std::io::Error,
     },
     /// The provider cannot deliver at the moment, and the text says why: for example, it is still
-    /// at work on an earlier request, or waits to be started again. This is not counted as a
-    /// further failure.
+    /// at work on an earlier request, or waits to be started again. A broker does not count a
+    /// collection that ends with this error as a failure.
     NotYet(String),
     /// Any other failure; the text says what happened.
     Failed(String),
@@ -179,7 +180,7 @@ impl fmt::Display for ProviderError {
 
 impl std::error::Error for ProviderError {}
 
-/// A part of a collection that failed, or a warning, while the other parts were collected.
+/// The failure of one part of a collection, or a warning. The other parts were collected.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Fault {

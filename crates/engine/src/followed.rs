@@ -1,10 +1,10 @@
 //! Title indexes that change while a reader runs.
 //!
-//! A reader asks a source for title indexes, but knows its objects and counters by name. A provider
-//! that is registered again may get other indexes, and an index that it had before may belong to
-//! another object now. So every reader compares the generation of the catalogue before a sample and
-//! after it. If the generation changed, it looks its names up again; if an index got another owner,
-//! it takes the sample again ([`sample_followed`]).
+//! A reader asks a source for objects by title index, but knows objects and counters by name. A
+//! provider that is registered again may get other indexes, and an index that it had before may
+//! belong to another object now. So every reader compares the generation of the catalogue before a
+//! sample and after it. If the generation changed, the reader looks its names up again; if an index
+//! belongs to another object now, the reader takes the sample again ([`sample_followed`]).
 //!
 //! Several objects of a source may have the same name. A counter path means all of them, so a query
 //! resolves its paths again. A category, a counter of a category, and a sensor mean one of them:
@@ -33,8 +33,9 @@ pub enum IndexChange {
 pub(crate) const ATTEMPTS: usize = 3;
 
 /// Takes a sample with `collect`, and takes it again if `follow` then finds a change, at most
-/// `ATTEMPTS` times in all. Returns the sample, and whether an index got another owner since the
-/// sample before. `None` if every attempt met a change and the last one [`IndexChange::Taken`].
+/// `ATTEMPTS` times in all. Returns the sample, and whether an index came to belong to another
+/// object or counter since the sample before. `None` if every attempt met a change and the last one
+/// [`IndexChange::Taken`].
 ///
 /// # Errors
 /// The errors of `follow` and `collect`.

@@ -121,15 +121,16 @@ impl Frame {
         &self.machine
     }
 
-    /// A number that grows with every collection of a source.
+    /// The generation: a number that grows with every collection of the source that filled the
+    /// frame.
     #[must_use]
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// The number of the source of this process that filled the frame: that of the source's
-    /// [`FramePool`]. 0 for a frame without a pool, such as a frame of a recording that does not
-    /// state its origin. Sources count from different beginnings and by different clocks, so no
+    /// A number that tells which source of this process filled the frame: each [`FramePool`] has a
+    /// number of its own. 0 for a frame without a pool, such as a frame of a recording that does
+    /// not state its origin. Sources count from different beginnings and by different clocks, so no
     /// value is made of two samples with different origins.
     #[must_use]
     pub fn origin(&self) -> u64 {
@@ -180,9 +181,9 @@ impl Frame {
         DataBlock::scan(&self.bytes).map(|(header, _)| header.system_time()).unwrap_or_default()
     }
 
-    /// The calendar time as a file time. It has milliseconds; where the clock of
-    /// [`time`](Self::time) lies in the same millisecond, it has the 100 ns of that clock. `None`
-    /// without a valid date.
+    /// The calendar time as a file time, with a precision of 1 ms. If [`time`](Self::time) lies in
+    /// the same millisecond, that time is returned, with its precision of 100 ns. `None` if the
+    /// calendar time is not a valid date.
     #[must_use]
     pub fn system_file_time(&self) -> Option<FileTime> {
         let (date, fine) = (self.system_time().to_file_time()?, self.time());
@@ -241,7 +242,7 @@ pub struct Snapshot {
     grown: bool,
     age: Duration,
     /// Faults of earlier collections. A fault that occurs again is shared, not allocated again.
-    /// `None` until the snapshot reports a fault by its words.
+    /// `None` until the snapshot makes its first fault.
     kept: Option<Box<KeptFaults>>,
 }
 
@@ -271,8 +272,8 @@ impl Snapshot {
         self.grown
     }
 
-    /// How much older than the ask the oldest data from a cache is, counted from the beginning of
-    /// its collection; zero if all data was collected for the ask.
+    /// The age of the oldest data: the time from the beginning of its collection until the ask.
+    /// Zero if no collection began before the ask, and for a recording.
     #[must_use]
     pub fn age(&self) -> Duration {
         self.age
@@ -342,8 +343,9 @@ impl Snapshot {
         });
     }
 
-    /// Adds the objects of a name from another snapshot, with the faults that concern them, whether
-    /// they are partial, and the other snapshot's age.
+    /// Adds the objects with the title index `name` from another snapshot, with the faults that
+    /// concern them. If they are partial there, they are partial here, too. The age becomes at
+    /// least that of the other snapshot.
     pub(crate) fn push_objects_of(&mut self, other: &Self, name: TitleIndex) {
         self.note_age(other.age);
         self.add(|this| {
@@ -517,7 +519,7 @@ impl<'a> SnapshotObject<'a> {
         self.frame.machine()
     }
 
-    /// The generation of the object's block.
+    /// The generation of the frame that the object is in.
     #[must_use]
     pub fn generation(self) -> u64 {
         self.frame.generation()

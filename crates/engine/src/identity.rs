@@ -162,8 +162,8 @@ pub struct IdentityMap {
 
 impl IdentityMap {
     /// The identities of all instances of an object; for an object without instances,
-    /// [`Identity::Single`] at the index 0. A [`Query`](crate::Query) calls this only for samples
-    /// with other instances than the sample before.
+    /// [`Identity::Single`] at the index 0. A [`Query`](crate::Query) keeps the map of the sample
+    /// before as long as the instances are the same.
     #[must_use]
     pub fn of(object: SnapshotObject<'_>) -> Self {
         Self::new(&Identifier::new(object.view()), object)

@@ -11,9 +11,10 @@ use std::time::Duration;
 /// than the values. [`Source::instance_reader`](crate::Source::instance_reader) makes one.
 pub trait InstanceReader: Send {
     /// Reads the counters into `out`, in the order in which the reader was made for them: the same
-    /// raw data as in a block; `None` for a counter that has no value now. Returns the largest
-    /// distance in time between a value that rates are made of and the clocks of its sample. Two
-    /// readings give no rate if the time between them is not long compared with these distances.
+    /// raw data as in a block; `None` for a counter that has no value now. Returns the inexactness
+    /// of the times: of the values that rates are made of, the largest distance between the time at
+    /// which a value was read and the clocks of its sample. Two readings give no rate if the time
+    /// between them is not long compared with the inexactness of both.
     ///
     /// Once its buffers are large enough, a reader should not allocate here. After an error, the
     /// contents of `out` have no meaning.

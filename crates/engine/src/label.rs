@@ -6,8 +6,8 @@ use crate::path::InstancePattern;
 use crate::shared_text::SharedText;
 use std::fmt;
 
-/// The name of an instance in one sample, for people and paths. Instances are distinguished by
-/// their [`Identity`](crate::Identity).
+/// The name of an instance in one sample, for people and paths. The name may mean another instance
+/// in the next sample; the [`Identity`](crate::Identity) tells instances apart.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InstanceLabel {
     /// The parent's name; `None` if there is no parent, if the block does not hold the parent, or

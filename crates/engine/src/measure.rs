@@ -1,4 +1,4 @@
-//! Measuring: sensors, probes, contexts.
+//! Measuring: sensors, probe contexts, measurement contexts.
 //!
 //! Measuring should disturb the measured program as little as possible at the moment of the
 //! sample. So a measurement has three stages: *prepare* makes everything ready, *sample* only

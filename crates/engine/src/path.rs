@@ -9,13 +9,13 @@
 //! If none matches that either, names are compared as PDH prints them: `[R]` for `(R)`.
 //!
 //! `\Process(pid:1234)\...` is the process with that ID, and `\Thread(pid:1234/*)\...` are its
-//! threads, whatever other processes are called. With a number, as in `pid:1234#0`, it is a name.
+//! threads, whatever other processes are called. With an order number, as in `pid:1234#0`, the text
+//! is a name.
 //!
-//! PDH cannot write every name. Here a caret takes the meaning from the
-//! character behind it: `^\`, `^(`, `^)`, `^/`, `^#`, `^*`, `^^`. It is seldom
-//! needed: parentheses in pairs, a `/` at the start of a name, and `#` not
-//! followed by digits are taken as they stand. What [`CounterPath`] prints
-//! parses to the same path again.
+//! PDH cannot write every name. Here a caret takes away the special meaning of the character behind
+//! it: `^\`, `^(`, `^)`, `^/`, `^#`, `^*`, `^^`. A caret is seldom needed: parentheses in pairs, a
+//! `/` at the start of a name, and `#` not followed by digits are taken as they stand. What
+//! [`CounterPath`] prints parses to the same path again.
 
 mod pattern;
 
@@ -93,8 +93,8 @@ impl InstancePattern {
         id_in(text).filter(|_| self.order == OrderNumber::Default)
     }
 
-    /// Whether more than one name may match, of instances or parents; the order number does not
-    /// count.
+    /// Whether the instance's or the parent's name has a wildcard. The order number does not count,
+    /// even if it is `#*`.
     #[must_use]
     pub fn is_wild(&self) -> bool {
         self.name.is_wild() || self.parent.as_ref().is_some_and(NamePattern::is_wild)

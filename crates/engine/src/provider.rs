@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// is opened, collects as often as a reader wants, and is closed when its sessions are
 /// dropped.
 pub trait Provider: Send + Sync {
-    /// The provider's name, unique in a broker (`Services\NAME`).
+    /// The provider's name, unique in a broker; on Windows, the name of its key under `Services`.
     fn name(&self) -> &str;
 
     /// The description of the objects that the provider offers. It must not change while the
@@ -49,15 +49,16 @@ pub trait Provider: Send + Sync {
         None
     }
 
-    /// The state of a provider that offers nothing from the start, and the reason in words. Such a
-    /// provider is disabled, or its objects could not be found out. `None` for any other provider.
+    /// The state of a provider that offers nothing from the start, and the reason in words; `None`
+    /// for any other provider. Such a provider is disabled or in quarantine, or its objects could
+    /// not be found out.
     fn refusal(&self) -> Option<(ProviderState, String)> {
         None
     }
 
     /// The account (state and statistics) with which a broker starts to count for this provider;
     /// `None` for an empty account. A provider that keeps its account beyond the life of one broker
-    /// returns the account with its collections in other programs, and with those before its
+    /// returns an account that also counts its collections in other programs, and those before its
     /// objects changed.
     fn account(&self) -> Option<ProviderStatus> {
         None
@@ -99,15 +100,15 @@ pub trait Session: Send {
     /// Starts a collection without waiting, for example by sending a message to another process.
     /// All providers of a [roster](crate::Roster) are started before the broker waits for any of
     /// them, so that several providers that hang cost the reader one deadline, not several.
-    /// Afterwards the broker calls [`collect`](Self::collect) with the same collection, or does not
-    /// call it at all.
+    /// Afterwards the broker calls [`collect`](Self::collect) with the same collection, apart from
+    /// the deadline, or does not call it at all.
     fn begin(&mut self, collection: &Collection<'_>) {
         let _ = collection;
     }
 
     /// The duration of the last collection, if the session began to collect before
-    /// [`collect`](Self::collect) was called; `None` if the time of that call is the whole
-    /// duration.
+    /// [`collect`](Self::collect) was called; `None` if the time that the call of
+    /// [`collect`](Self::collect) takes is the whole duration.
     fn took(&self) -> Option<Duration> {
         None
     }

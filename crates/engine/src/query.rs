@@ -1,7 +1,7 @@
 //! Counter paths in, values out, over any source.
 //!
-//! A query is opened on a [`Source`](crate::Source), or on a [`SourceSet`]: its sources are
-//! chosen by the machine in a path.
+//! A query is opened on a [`Source`](crate::Source), or on a [`SourceSet`]: the machine in a path
+//! selects the sources of the set.
 
 mod browse;
 pub(crate) mod column;
@@ -584,8 +584,8 @@ fn resolve(directory: &Directory, path: &CounterPath) -> Result<ResolvedCounters
     }
 }
 
-/// The objects of a directory with names that match a pattern, for a pattern without a wildcard in
-/// the order of their title indexes. An error if there are none.
+/// The objects of a directory with names that match a pattern, in the order of the catalogue; for a
+/// pattern without a wildcard, in the order of their title indexes. An error if there are none.
 fn objects_named<'a>(
     directory: &'a Directory,
     pattern: &NamePattern,

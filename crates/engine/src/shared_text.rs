@@ -7,8 +7,8 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 /// A text, or bytes, allocated once and shared by its clones. Cloning and hashing take the same
-/// short time for any length. A name in a hostile block may be as long as the block, and be that of
-/// the parent of every instance.
+/// short time for any length. This matters because a name in a hostile block may be as long as the
+/// block, and every instance may have it as the name of its parent.
 pub struct SharedText<T: ?Sized> {
     inner: Arc<T>,
     hash: u64,
@@ -34,7 +34,8 @@ impl SharedText<str> {
         self
     }
 
-    /// The same text as bytes, which are still shared. They equal only bytes that were a text.
+    /// The same text as bytes, which are still shared. The bytes keep the hash of the text, so they
+    /// equal only bytes that were made from a text as well.
     pub(crate) fn into_bytes(self) -> SharedText<[u8]> {
         SharedText { inner: self.inner.into(), hash: self.hash }
     }

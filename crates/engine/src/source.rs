@@ -10,7 +10,7 @@ use crate::titles::TitleDatabase;
 use perfhive_format::{CounterType, DetailLevel, FileTime, LanguageId, PerfObject, TitleIndex};
 use std::sync::Arc;
 
-/// Everything that has counters: it answers asks with data blocks.
+/// A source: anything that has counters and answers asks with data blocks.
 ///
 /// The Windows registry, the embedded Linux providers, another machine, a recording and a cache are
 /// all sources, and whatever wraps a source is a source too. A source is used by one thread at a
@@ -39,11 +39,11 @@ pub trait Source: Send {
     /// | `Costly` | everything |
     ///
     /// The catalogue carries a generation, which changes whenever the catalogue or the titles
-    /// change, for example when a provider is registered. Readers ask for [nothing](Ask::nothing)
-    /// before and after each sample and compare generations. If nothing changed, that must be cheap
-    /// and must not allocate: an [`Arc`] is cloned. An ask for nothing with a deadline that has passed
-    /// may be answered with the catalogue given last, so that a sample that came just in time can
-    /// still be used.
+    /// change, for example when a provider is registered. Readers request the catalogue with
+    /// [`Ask::nothing`] before and after each sample and compare generations. While the catalogue
+    /// is the same, such a request must be cheap and must not allocate: an [`Arc`] is cloned. An
+    /// ask for no object with a deadline that has passed may be answered with the catalogue that
+    /// was returned last, so that a sample that came just in time can still be used.
     ///
     /// # Errors
     /// If the objects cannot be found out; a later call tries again. An object that does not exist
@@ -178,7 +178,7 @@ impl<S: Source + ?Sized> Source for Box<S> {
 pub struct Catalogue {
     /// A number that changes whenever another field of the catalogue, or a title, changes.
     pub generation: u64,
-    /// The machine that the objects belong to.
+    /// The name of the machine that the objects belong to.
     pub machine: String,
     /// The languages of the titles, the preferred one first.
     pub languages: Vec<LanguageId>,
@@ -196,8 +196,8 @@ pub enum Cost {
     /// The object belongs to another machine, and is part of an answer to `Foreign` only.
     Foreign,
     /// The cost is not known so far: the object was asked for by index, and its cost is known only
-    /// after the source has listed everything. In a provider's description, it means that the
-    /// object is collected only if it is asked for by index.
+    /// after the source has listed everything. In a provider's description, `Unknown` means that
+    /// the object is collected only if it is asked for by index.
     Unknown,
 }
 
@@ -209,11 +209,11 @@ pub struct CatalogueObject {
     pub name: TitleIndex,
     /// Title index of the help text.
     pub help: TitleIndex,
-    /// The level of detail.
+    /// The level of detail: the experience that users need, from novice to wizard.
     pub detail: DetailLevel,
     /// How expensive the object is to collect.
     pub cost: Cost,
-    /// Whether the object has instances.
+    /// Whether the object can have instances.
     pub has_instances: bool,
     /// Index, from 0, of the counter that a tool should show first, among all definitions of the
     /// object, bases included; `None` if the object names none.
@@ -234,7 +234,7 @@ pub struct CatalogueCounter {
     pub counter_type: CounterType,
     /// Exponent of the power of ten by which a chart should multiply the value.
     pub scale: i32,
-    /// The level of detail.
+    /// The level of detail: the experience that users need, from novice to wizard.
     pub detail: DetailLevel,
     /// Whether the counter is filled only on request ([`Ask::extra_counters`]).
     pub on_request: bool,

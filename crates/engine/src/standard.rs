@@ -48,7 +48,7 @@ pub struct Object {
     pub reads: &'static str,
     /// How expensive the object is: whether it is part of `Global` or only of `Costly`.
     pub cost: Cost,
-    /// Whether the object has instances.
+    /// Whether the object can have instances.
     pub has_instances: bool,
     /// Objects that come along with this object, because its instances have parents there.
     pub brings: &'static [u32],
@@ -93,22 +93,22 @@ impl Object {
         self.counters.iter().position(|known| known.index == counter)
     }
 
-    /// The counters that are filled without being asked for ([`Counter::on_request`] is `false`):
-    /// bit N is set for the counter with the index N in the table.
+    /// A mask of the counters that are filled without being asked for ([`Counter::on_request`] is
+    /// `false`): bit N is set for the counter with the index N in the table.
     #[must_use]
     pub fn standard(&self) -> u64 {
         self.mask(|counter| !counter.on_request)
     }
 
-    /// The counters that Windows has under the same title index: bit N is set for the counter with
-    /// the index N in the table.
+    /// A mask of the counters that Windows has under the same title index: bit N is set for the
+    /// counter with the index N in the table.
     #[must_use]
     pub fn windows(&self) -> u64 {
         self.mask(|counter| counter.index < OWN)
     }
 
-    /// A counter and its base: bit N is set for the counter with the index N in the table. 0 if the
-    /// table lacks the counter.
+    /// A mask of a counter and its base: bit N is set for the counter with the index N in the
+    /// table. 0 if the table lacks the counter.
     #[must_use]
     pub fn bits(&self, counter: u32) -> u64 {
         self.mask(|known| known.index == counter)
@@ -133,7 +133,7 @@ pub struct Counter {
     pub kind: CounterType,
     /// Exponent of the power of ten by which a chart should multiply the value.
     pub scale: i32,
-    /// The level of detail.
+    /// The level of detail: the experience that users need, from novice to wizard.
     pub detail: DetailLevel,
     /// Whether the counter is filled only on request, because it costs extra.
     pub on_request: bool,

@@ -24,7 +24,7 @@ pub struct ProviderStatus {
     pub collections: u64,
     /// The number of collections in which the provider failed.
     pub faults: u64,
-    /// The number of failures since the last success.
+    /// The number of failures since the last success, or since the release from quarantine.
     pub in_a_row: u32,
     /// The fault of the provider's last failure, even if it succeeded since, or a warning about
     /// objects that it does not serve; `None` if there was none.
@@ -49,9 +49,9 @@ pub struct ProviderStatus {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProviderState {
-    /// The provider has not collected yet.
+    /// The provider has not collected yet, or not since it was released from quarantine.
     Idle,
-    /// The provider is open and delivers.
+    /// The provider could be opened. Its last collection may have failed all the same.
     Open,
     /// The provider could not be opened; the next collection tries again.
     Failed,

@@ -18,7 +18,7 @@ pub struct TitleDatabase {
     by_name: OnceLock<HashMap<String, Vec<TitleIndex>>>,
     /// The error of a list of names that could not be read; `None` if there is no such list.
     lacks: Option<SourceError>,
-    /// Whether the names, or some of them, are those that Windows usually has for the indexes,
+    /// Whether the names, or some of them, are those that every Windows has for the indexes,
     /// because the source has no names in this language.
     assumed: bool,
 }
@@ -167,15 +167,15 @@ impl TitleDatabase {
         map.get(&fold(name)).map_or(&[], Vec::as_slice)
     }
 
-    /// Every title index that has a name, with the name, which may be empty, in ascending order of
-    /// the indexes.
+    /// Every title index in the list of names, with its name, which may be empty, in ascending
+    /// order of the indexes.
     #[must_use]
     pub fn all(&self) -> Vec<(TitleIndex, &str)> {
         in_order(&self.names)
     }
 
-    /// Every help index that has a text, with the text, which may be empty, in ascending order of
-    /// the indexes.
+    /// Every help index in the list of help texts, with its text, which may be empty, in ascending
+    /// order of the indexes.
     #[must_use]
     pub fn all_help(&self) -> Vec<(TitleIndex, &str)> {
         in_order(&self.help)

@@ -16,10 +16,11 @@ use std::time::{Duration, Instant};
 /// the source hangs.
 ///
 /// While the source is still at work on an earlier request, the worker answers
-/// [`SourceErrorKind::Busy`] at once. If the deadline of a catalogue request for
+/// [`SourceErrorKind::Busy`] at once; only [`providers`](Source::providers) waits for that request
+/// first, if the worker has a patience. If the deadline of a catalogue request for
 /// [nothing](Ask::nothing) has passed, an idle worker answers with the catalogue that it knows. So
 /// a sample that came just in time can still be used, and the next request does not find the source
-/// at work on this one.
+/// at work on a catalogue.
 ///
 /// A collection that is repeated allocates nothing on either thread once its buffers are large
 /// enough.
@@ -306,7 +307,7 @@ impl Source for Worker {
         }
     }
 
-    /// Also waits for an earlier request, until the deadline or the end of the worker's patience,
+    /// Waits for an earlier request first, until the deadline or the end of the worker's patience,
     /// whichever comes first, since the caller wants to know which providers are late. Without a
     /// patience, an earlier request is not waited for.
     fn providers(&mut self, ask: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {

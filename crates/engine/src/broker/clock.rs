@@ -5,14 +5,14 @@ use std::time::{Instant, SystemTime};
 
 /// A clock that gives the times of a broker's blocks.
 pub trait BlockClock: Send {
-    /// The clocks of a block that is made now, and the calendar time, UTC. The object's clock among
-    /// them is not used: the provider of an object sets it.
+    /// The clocks of a block that is made now, and the calendar time, UTC. The fields of the
+    /// object's clock are not used: the provider of an object sets that clock.
     fn read(&mut self) -> (Clocks, CalendarTime);
 }
 
-/// The clock of the standard library. The performance counter counts nanoseconds since this value
-/// was made; the time in 100 ns units starts with the system's time then and never steps. The
-/// calendar time is the system's, and steps when the system's clock is set.
+/// The clock of the standard library. The performance counter counts the nanoseconds since this
+/// clock was made. The time in 100 ns units begins with the system's time at that moment and never
+/// steps. The calendar time is the system's, and steps when the system's clock is set.
 #[derive(Debug)]
 pub struct StdClock {
     start: Instant,

@@ -39,7 +39,7 @@ pub(super) struct Entry {
     pub(super) goes_on: bool,
     /// Objects that the provider offers but does not serve; see `Members::claim`.
     pub(super) lost: Vec<ObjectDescription>,
-    /// The reason why the provider does not serve the `lost` objects; `None` if there are none.
+    /// The reason why the provider does not serve the `lost` objects; `None` if no object is lost.
     pub(super) lost_fault: Option<Fault>,
 }
 
@@ -151,7 +151,7 @@ impl Entry {
         self.refusal.clone().filter(|_| missed)
     }
 
-    /// The fault of a provider that is in quarantine; `None` if it is not.
+    /// The fault of a provider that is in quarantine; `None` for any other provider.
     pub(super) fn quarantined(&self, kept: &mut KeptFaults) -> Option<Fault> {
         if self.status.state != ProviderState::Quarantined {
             return None;
@@ -325,8 +325,8 @@ impl Entry {
     ) {
         let status = &mut self.status;
         let fault = verdict.err();
-        // A provider that is not ready has not collected: its account stays, except that the
-        // slowest collection takes at least this long.
+        // A provider that is not ready has not collected: its counts stay. Only the duration of its
+        // slowest collection becomes at least `took`.
         let waits = fault.as_ref().is_some_and(|fault| fault.kind == FaultKind::NotYet);
         status.worst = status.worst.max(took);
         if !waits {

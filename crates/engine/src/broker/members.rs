@@ -21,8 +21,8 @@ pub(super) struct Members {
     /// with a chosen index is not served under any of these names.
     reserved: HashSet<String>,
     /// The names that objects of another source may have, as [`spelling`] returns them. As long as
-    /// that is not known, an object of a roster with a chosen index is not served under any of
-    /// these names.
+    /// it is not known whether that source has such objects, an object of a roster with a chosen
+    /// index is not served under any of these names.
     doubtful: HashSet<String>,
 }
 
@@ -177,8 +177,8 @@ impl Members {
     }
 
     /// The names, in all languages and as [`spelling`] returns them, of `reserved` and of the
-    /// objects that are registered or belong to a provider that stays. An object with an index
-    /// chosen by a roster cannot have them.
+    /// objects that are registered or belong to a provider that stays. No object with an index that
+    /// a roster chose is served under these names.
     fn taken_names(&self) -> HashSet<String> {
         let mut taken = self.reserved.clone();
         for entry in &self.entries {
@@ -203,7 +203,8 @@ impl Members {
     }
 }
 
-/// Why an object with a chosen index is not served under its names; `None` if it is.
+/// The reason why an object with a chosen index is not served under its names; `None` if its names
+/// give no such reason.
 fn refused(
     titles: &[ProvidedTitles],
     index: TitleIndex,

@@ -11,7 +11,8 @@ use std::sync::Arc;
 const BASE_INDEX: u32 = 1847;
 
 /// Fixed indexes of perfhive's own objects, far above those of any Windows machine. Indexes are
-/// allotted below this range, or above it to a provider with indexes that would reach into it.
+/// allotted below this range. If the indexes of a provider would reach into the range, they are
+/// allotted above it.
 const OWN_INDEXES: Range<u32> = 100_000..200_000;
 
 /// The first of the indexes that providers of a [`Roster`](crate::Roster) may choose for
@@ -93,7 +94,7 @@ impl Registered {
         (first <= last).then_some(first..=last)
     }
 
-    /// Turns the offsets of an allotted provider into indexes.
+    /// Turns the offsets of a provider with allotted indexes into those indexes.
     fn shift(&mut self, first_counter: u32, first_help: u32) {
         self.first_counter = first_counter;
         self.first_help = first_help;

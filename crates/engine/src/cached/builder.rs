@@ -39,7 +39,8 @@ impl<S: Source> CacheBuilder<S> {
         self
     }
 
-    /// Sets the clock for the age of data; it must never go backwards.
+    /// Sets the clock for the age of data: a function that returns the time since an arbitrary
+    /// beginning. The clock must never go backwards.
     #[must_use]
     pub fn clock(mut self, now: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
         self.clock = Some(Arc::new(now));

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// The largest number of replies that are kept for reuse.
 const REPLIES: usize = 64;
 
-/// The clock for the age of data: the time since an arbitrary beginning.
+/// The clock for the age of data: a function that returns the time since an arbitrary beginning.
 pub(super) type Clock = Arc<dyn Fn() -> Duration + Send + Sync>;
 
 /// The generation that stands for an unknown one, before the first catalogue was read.
@@ -27,7 +27,8 @@ pub(super) const UNKNOWN: u64 = u64::MAX;
 pub(super) struct Hub<S> {
     pub(super) name: String,
     pub(super) is_recording: bool,
-    /// The source of all objects, or of those that are not costly if there is a `costly` lane.
+    /// The lane with the source of all objects or, if there is a `costly` lane, of all that are not
+    /// costly.
     pub(super) main: Lane<S, Wants, Brought>,
     pub(super) costly: Option<Lane<S, Wants, Brought>>,
     pub(super) limit: Duration,
@@ -35,8 +36,8 @@ pub(super) struct Hub<S> {
     pub(super) slots: Slots,
     /// Number of the newest collection.
     pub(super) numbers: AtomicU64,
-    /// The number of objects and whole answers that consumers got by requests that kept data
-    /// answered entirely.
+    /// The number of objects and whole answers that consumers got by requests answered with kept
+    /// data alone.
     pub(super) taken: AtomicU64,
     pub(super) generation: AtomicU64,
     pub(super) catalogue: RwLock<Option<Arc<Catalogue>>>,
@@ -198,8 +199,8 @@ impl<S: Source> Hub<S> {
     }
 
     /// The catalogue that the main source had when it was last asked for it, such as after the
-    /// newest collection. `None` if that failed, or if the generation has changed since, so that
-    /// the source has to be asked.
+    /// newest collection. `None` if that request failed, or if the generation has changed since:
+    /// the source must then be asked.
     pub(super) fn known_catalogue(&self) -> Option<Arc<Catalogue>> {
         if !self.is_checked.load(Ordering::Acquire) {
             return None;

@@ -28,7 +28,7 @@ pub(super) trait Wishes: Default {
     fn clear(&mut self);
 }
 
-/// The end of a request for fresh data: the result of the run that it waited for.
+/// The end of a request for fresh data: the result of the run that the request led or waited for.
 #[derive(Debug)]
 pub(super) struct Outcome<T> {
     /// Whether the run was made for everything that was wanted. A run that was joined after its
@@ -112,8 +112,8 @@ pub(super) fn ends(one: Option<Instant>, other: Option<Instant>) -> bool {
     one.is_some_and(|one| other.is_none_or(|other| one < other))
 }
 
-/// The kind of caller that gets the source next if both kinds wait: a run, or one that uses the
-/// source alone.
+/// The kind of caller that gets the source next if both kinds wait: a request that leads a run, or
+/// a caller that uses the source alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
     Run,
@@ -253,7 +253,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         }
     }
 
-    /// Collects the union for all requests that wait for it.
+    /// Leads the next run: collects the union of the wishes of all requests that wait for the run.
     fn lead(
         &self,
         mut state: MutexGuard<'_, State<S, W, T>>,
@@ -420,8 +420,8 @@ const OUTCOMES: usize = 8;
 /// behind it share one.
 const SPARES: usize = 3;
 
-/// A run in progress. If the source panics, dropping this returns the source to the lane and gives
-/// the waiting requests an error.
+/// A run in progress. If the source panics, the drop of this value returns the source to the lane
+/// and gives the waiting requests an error.
 struct Leading<'a, S, W: Wishes, T: Clone + Default> {
     lane: &'a Lane<S, W, T>,
     source: Option<S>,

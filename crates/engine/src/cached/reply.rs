@@ -186,10 +186,11 @@ impl Slots {
         Some(Arc::clone(slots.entry(key.clone()).or_default()))
     }
 
-    /// Publishes a reply under what was asked for, objects or a whole answer, and under those
-    /// objects in it that `belongs` accepts; an answer to `Foreign` only as a whole. Partial
-    /// objects are not published. Publishes nothing if `holds`, which is called under the lock,
-    /// returns `false`, since the indexes changed their meaning.
+    /// Publishes a reply in the slots of the objects or the whole answer that were asked for, and
+    /// in the slots of those objects in it that `belongs` accepts. An answer to `Foreign` is
+    /// published only as a whole. Partial objects are not published. Publishes nothing if `holds`,
+    /// which is called under the lock, returns `false`: the indexes have then changed their
+    /// meaning.
     pub(super) fn publish(
         &self,
         reply: &Arc<Reply>,

@@ -10,8 +10,9 @@ pub(super) use loom::sync::{Condvar, Mutex, MutexGuard};
 #[cfg(loom)]
 pub(super) use loom::thread::ThreadId;
 
-/// A lock without shared readers, in place of loom's: loom 0.7.2 wakes threads that wait in `join`,
-/// which stops the model. Readers that exclude each other show no fewer faults.
+/// A lock without shared readers, in place of loom's `RwLock`: that of loom 0.7.2 wakes threads
+/// that wait in `join`, which stops the model. A model finds no fewer faults if its readers exclude
+/// each other.
 #[cfg(loom)]
 #[derive(Debug, Default)]
 pub(super) struct RwLock<T>(Mutex<T>);

@@ -1,4 +1,4 @@
-//! [`Wants`]: the set of objects that a run collects.
+//! [`Wants`]: the set of objects that one run of a lane collects.
 
 use super::lane::Wishes;
 use super::reply::Key;
@@ -107,7 +107,8 @@ impl Wants {
     }
 
     /// Adds a key, with the extra counters, the instances and the sufficient counters
-    /// ([`Ask::enough`]) that a request wants of it. A whole answer has only extra counters.
+    /// ([`Ask::enough`]) that a request wants of it. For a whole answer, only the extra counters
+    /// are added, since it has all instances.
     pub(super) fn add(&mut self, key: &Key, request: &Ask) {
         match key {
             Key::Object(name) => {

@@ -9,7 +9,8 @@ use std::sync::Arc;
 /// object, are listed once. So no lookup walks the block again, even if the block is hostile.
 pub struct Parents<'a> {
     frame: &'a Arc<Frame>,
-    /// The objects of the frame, in the order of their indexes; empty before the first lookup.
+    /// The title index and the place in the frame of each object, sorted; empty before the first
+    /// lookup.
     objects: Vec<(TitleIndex, usize)>,
     /// For each of `objects`, its instances; `None` before the first lookup of one of them.
     instances: Vec<Option<Vec<Parent<'a>>>>,

@@ -14,7 +14,7 @@ pub struct FramePool {
     bound: usize,
     origin: u64,
     label: Option<Arc<str>>,
-    /// The smallest number of free frames that was left over by the fills that `fills` counts.
+    /// The smallest number of free frames that any of the last `fills` fills left unused.
     idle: usize,
     fills: u32,
 }
@@ -24,7 +24,7 @@ pub struct FramePool {
 const WATCHED_FILLS: u32 = 256;
 
 impl Default for FramePool {
-    /// A pool of at most 64 frames, for more consumers than there are in practice. Frames
+    /// A pool of at most 64 frames, more than the consumers of a source need in practice. Frames
     /// that no consumer holds are dropped after a while.
     fn default() -> Self {
         Self::new(64)
@@ -32,8 +32,8 @@ impl Default for FramePool {
 }
 
 impl FramePool {
-    /// A pool that keeps at most `bound` frames: one for each sample that
-    /// consumers hold at a time, and one to be filled.
+    /// A pool that keeps at most `bound` frames. It needs one frame for each sample that consumers
+    /// hold at the same time, and one more to be filled.
     #[must_use]
     pub fn new(bound: usize) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -49,8 +49,9 @@ impl FramePool {
         self
     }
 
-    /// Lets `fill` write a block into a free frame or, without one, into a new frame. A free frame
-    /// still holds an old block. The frame gets this `generation`.
+    /// Lets `fill` write a block into a free frame or, without one, into a new frame. The buffer of
+    /// a free frame still holds an old block, which `fill` must replace. The frame gets this
+    /// `generation`.
     ///
     /// # Errors
     /// The error of the header that `fill` wrote.

@@ -119,16 +119,16 @@ const ANOMALIES: usize = 64;
 /// The largest number of items in a record for one data source: its anomalies, and its own failure.
 const PLACES: usize = ANOMALIES + 1;
 
-/// One data source of a context, with its probe.
+/// One data source of a measurement context, with its probe context.
 struct SourceProbe {
     name: Arc<str>,
     probe: Box<dyn ProbeContext>,
-    /// For each sensor that the probe measures, its index among all requested sensors. Empty if the
-    /// probe measures exactly the requested sensors.
+    /// For each sensor that the probe context measures, its index among all requested sensors.
+    /// Empty if the probe context measures exactly the requested sensors.
     asked: Vec<usize>,
     failed: Option<MeasureError>,
-    /// The anomalies of this probe in the newest sample. Each probe has its own list, so that many
-    /// anomalies of one probe do not push out the anomalies of another.
+    /// The anomalies of this data source in the newest sample. Each data source has its own list,
+    /// so that many anomalies of one do not push out the anomalies of another.
     anomalies: Vec<Anomaly>,
 }
 
@@ -321,7 +321,7 @@ impl MeasurementContext {
     /// Makes values of the sample and puts them into the caller's list, in place of what it held.
     ///
     /// # Errors
-    /// [`MeasureError::State`].
+    /// [`MeasureError::State`] in any state but [`State::Sampled`].
     pub fn decode(&mut self, readings: &mut Readings) -> Result<&SampleRecord, MeasureError> {
         let values = self.decode_in_place()?;
         readings.list.clone_from(&values.list);
@@ -332,7 +332,7 @@ impl MeasurementContext {
     /// cycle [`values`](Self::values) returns them, too.
     ///
     /// # Errors
-    /// [`MeasureError::State`].
+    /// [`MeasureError::State`] in any state but [`State::Sampled`].
     pub fn decode_in_place(&mut self) -> Result<&Readings, MeasureError> {
         let stage =
             ActiveStage::enter(&self.state, Operation::Decode, &[State::Sampled], State::Decoding)?;
@@ -486,8 +486,8 @@ impl SourceProbe {
     }
 }
 
-/// Collects the readings of every data source, which `read` reads, and puts them in the order
-/// of the requested sensors.
+/// Fills `readings` with what `read` adds for each data source, in the order of the requested
+/// sensors.
 fn gather(
     parts: &mut [SourceProbe],
     readings: &mut Vec<SensorReading>,

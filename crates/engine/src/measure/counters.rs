@@ -60,7 +60,7 @@ struct ShownSlots {
     slots: Vec<(usize, Arc<SensorSlot>)>,
 }
 
-/// A slot, and the label that its instance had when it was made.
+/// A slot, and the label that its instance had in the newest sample that was read.
 struct LabelledSlot {
     slot: Arc<SensorSlot>,
     label: Option<InstanceLabel>,
@@ -292,8 +292,9 @@ impl<S: Source> CounterProbe<S> {
         Ok(())
     }
 
-    /// Reports the faults of the sample; the first sample also reports those of the baseline with
-    /// other messages. Faults that do not fit into `anomalies` without allocating are only counted.
+    /// Reports the faults of the sample; the first sample also reports the faults of the baseline,
+    /// except those with the same message. Faults that do not fit into `anomalies` without
+    /// allocating are only counted.
     fn report_faults(&mut self, anomalies: &mut Vec<Anomaly>) {
         let new = self.snapshot.faults();
         if new.is_empty() && self.untold.is_empty() {
@@ -402,7 +403,7 @@ impl<S: Source> ProbeContext for CounterProbe<S> {
                 anomalies.push(Anomaly::Aged { source: source(), age });
             }
         }
-        // At the end of a recording no other sample can tell them.
+        // At the end of a recording, no later sample can report the faults of the baseline.
         self.report_faults(anomalies);
         Ok(collected?)
     }

@@ -13,7 +13,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SensorId(pub u64);
 
-/// The behaviour of a sensor's quantity.
+/// The behaviour of a sensor's quantity: it only grows, or it goes up and down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SensorKind {
@@ -95,7 +95,7 @@ pub struct Sensor {
     pub unit: String,
     /// The help text; empty if the source has none.
     pub help: String,
-    /// Whether the sensor has instances.
+    /// Whether the sensor can have instances.
     pub has_instances: bool,
     /// Whether measuring the sensor costs more than measuring others.
     pub is_costly: bool,

@@ -1,4 +1,4 @@
-//! The open traits of measuring: data sources and their probes.
+//! The open traits of measuring: data sources and their probe contexts.
 
 use super::error::MeasureError;
 use super::name::{SensorName, source_name};
@@ -187,8 +187,9 @@ impl DataSources {
         self.sources.iter_mut().map(|source| &mut **source as &mut dyn DataSource)
     }
 
-    /// The data source with this name. Case is ignored, unless two names differ in nothing else.
-    /// `win32.winperf` is another name of `windows.winperf`.
+    /// The data source with this name. Case is ignored, unless the names of two data sources differ
+    /// in nothing else: each of them is then found by its exact name only. `win32.winperf` is
+    /// another name of `windows.winperf`.
     ///
     /// # Errors
     /// [`MeasureError::UnknownSource`] if the set has no data source of this name.

@@ -188,7 +188,9 @@ fn expand_in(
     Ok(())
 }
 
-/// A sample of the wanted objects as they are now. A recording is put back to its position, so that browsing consumes no sample.
+/// A sample of the wanted objects: a new one of a live source; of a recording, the sample that was
+/// taken last or, before any was taken, the first. The recording is put back to its position, so
+/// that browsing consumes no sample.
 fn peek(slot: &mut QuerySource, wanted: &[TitleIndex]) -> Result<Snapshot, QueryError> {
     let mut snapshot = Snapshot::new();
     let request = Ask::objects(wanted);

@@ -60,9 +60,10 @@ pub(crate) fn earlier_places(state: &ObjectState, out: &mut Vec<Option<EarlierPl
 }
 
 impl<'a> CounterColumn<'a> {
-    /// The column of a counter; `None` if the newest sample lacks it or it is no number, or if
-    /// there is a sample before that lacks it, has it with another type, is of another origin, or
-    /// has other instances although `earlier` is empty. `earlier` is what [`earlier_places`] finds.
+    /// The column of a counter. `None` if the newest sample lacks the counter, or the counter is
+    /// not a number. Also `None` if there is a sample before, and it lacks the counter, has the
+    /// counter with another type, is of another origin, or has other instances although `earlier`
+    /// is empty. `earlier` is what [`earlier_places`] finds.
     pub(crate) fn of(
         state: &'a ObjectState,
         counter: TitleIndex,

@@ -12,9 +12,9 @@ pub enum QueryError {
     Path(PathError),
     /// No source is known for the machine.
     UnknownMachine {
-        /// The machine.
+        /// The name of the machine in the path.
         name: String,
-        /// The machines that are known.
+        /// The names of the machines that are known.
         known: Vec<String>,
     },
     /// The source has no such object.

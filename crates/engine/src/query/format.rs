@@ -159,8 +159,8 @@ impl ValueFormat {
     }
 
     /// The same format with a scale: values are multiplied by 10 to the power `power_of_ten`, from
-    /// -7 to 7. The scale for charts is the counter's own
-    /// ([`Reading::scale`](crate::Reading::scale)).
+    /// -7 to 7. The scale that a provider suggests for charts is
+    /// [`Reading::scale`](crate::Reading::scale).
     #[must_use]
     pub const fn scale(mut self, power_of_ten: i32) -> Self {
         self.scale = power_of_ten;

@@ -54,7 +54,7 @@ pub struct Lookup<S> {
     /// The source's error in the last search, if it leaves open whether a name exists; `None`
     /// otherwise.
     failed: Option<SourceError>,
-    /// Whether the generation changed since [`take_change`](Self::take_change).
+    /// Whether the generation changed since the last call of [`take_change`](Self::take_change).
     changed: bool,
 }
 
@@ -309,9 +309,9 @@ impl<S: Source> Lookup<S> {
     }
 
     /// The last step for an object that was not found. For a pattern, which may match a costly
-    /// object, these are listed; returns whether the catalogue changed, so that looking again may
-    /// help. For a name, all indexes were asked for before: returns `false`, or an error if not all
-    /// names could be read.
+    /// object, the costly objects are listed; returns whether the catalogue changed, so that
+    /// looking again may help. For a name, the source was asked for all of its indexes before:
+    /// returns `false`, or an error if not all names could be read.
     fn look_further(
         &mut self,
         object: &NamePattern,

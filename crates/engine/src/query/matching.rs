@@ -36,7 +36,8 @@ fn pdh_spelling(name: &str) -> String {
     replaced.collect()
 }
 
-/// Whether a name may match for its length, which the spelling of PDH leaves as it is.
+/// Whether a name has a length that the pattern may match: the spelling of PDH does not change the
+/// length. `true` for a pattern with a wildcard, and for texts that are not ASCII.
 fn is_as_long(pattern: &NamePattern, name: &str) -> bool {
     let is_other = |text: &str| text.is_ascii() && name.is_ascii() && text.len() != name.len();
     !pattern.as_literal().is_some_and(is_other)

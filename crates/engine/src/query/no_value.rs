@@ -6,18 +6,19 @@ use perfhive_format::{CookError, TitleIndex, ValueError};
 use std::fmt;
 use std::sync::Arc;
 
-/// The reason why a reading has no value. These are normal results, not failures of the query.
+/// The reason why a reading has no value. Such a reason is a normal result, not a failure of the
+/// query.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum NoValue {
-    /// The type takes two samples, and there is no usable sample before this one.
+    /// The counter type takes two samples, and there is no usable sample before this one.
     NeedsTwoSamples,
-    /// The type takes two samples, and the instance was not in the sample before, or cannot be told
-    /// apart there from others of its name.
+    /// The counter type takes two samples, and the instance was not in the sample before, or cannot
+    /// be told apart there from others of its name.
     Born,
     /// The instance was in the sample before and is gone.
     Vanished,
-    /// No instance in the sample has this name.
+    /// No instance in the sample has the wanted name.
     NoSuchInstance,
     /// The instance exists but could not be read this time; the text is the reason.
     InstanceFailed(Arc<str>),

@@ -38,7 +38,8 @@ pub struct Reading {
     pub instance: Option<InstanceLabel>,
     /// The identity of the instance; `None` if nothing in a sample matches the path.
     pub identity: Option<Identity>,
-    /// The raw sample from which the value was made; `None` if there is none.
+    /// The raw value, base and clocks of the counter in the newest sample, also if no value could
+    /// be made of them; `None` if the sample has none.
     pub raw: Option<RawSample>,
     /// The text of a text counter; `None` for any other counter, and if the block does not hold the
     /// text.

@@ -21,7 +21,8 @@ pub(crate) struct ObjectState {
     pub(crate) missing: Option<Arc<str>>,
 }
 
-/// What is found once for a schema and used for every sample with that schema.
+/// Facts about the counters and instances of an object, found once for a schema and used for every
+/// sample with that schema.
 struct SampleLayout {
     identifier: Identifier,
     plans: Vec<CounterPlan>,

@@ -8,8 +8,9 @@ use perfhive_format::{
     Formula, InstanceName, PerfObject, RawSample, TextEncoding,
 };
 
-/// One counter of one instance in one sample, with the facts that tell whether an older one is of
-/// the same instance. See [`ObjectSample::counter`](crate::ObjectSample::counter).
+/// One counter of one instance in one sample, with the facts that tell whether an older
+/// `SampledCounter` is of the same instance. See
+/// [`ObjectSample::counter`](crate::ObjectSample::counter).
 ///
 /// ```
 /// # let recording = perfhive_testkit::script::recording();
@@ -34,8 +35,8 @@ pub struct SampledCounter {
     counter_type: CounterType,
     formula: Result<Formula, CookError>,
     identity: Identity,
-    /// Whether the identity alone proves the instance: another sample with this identity that has
-    /// this set, too, is certainly of the same instance.
+    /// Whether the identity proves the instance: two samples with the same identity, both with
+    /// `true` here, are certainly of the same instance.
     sure: bool,
     /// The number of instances with this instance's parent and name; 1 if a number identifies the
     /// instance, and 0 if the type does not take two samples.
@@ -151,9 +152,9 @@ impl SampledCounter {
     }
 }
 
-/// Whether an identity proves the same instance in two samples. A number does, and so does a name
-/// that only one instance has. The name `_Total` does not, since it is a sum over changing
-/// instances.
+/// Whether an identity proves the same instance in two samples. A number does, except the ID of a
+/// process or thread without a start time. A name that only one instance has does, except `_Total`,
+/// which is a sum over changing instances.
 fn is_sure(identity: &Identity, crowd: u32) -> bool {
     match identity {
         Identity::Named { name, .. } => crowd == 1 && !is_total(name),

@@ -33,7 +33,7 @@ pub(super) struct QuerySource {
     pub(super) extra: Vec<(TitleIndex, TitleIndex)>,
     /// All counters that paths read, as (object, counter), for [`Ask::enough`](crate::Ask::enough).
     pub(super) enough: Vec<(TitleIndex, TitleIndex)>,
-    /// A set with the members of `wanted`, with no counter, and of `enough`, for
+    /// The members of `wanted`, with `None` as the counter, and those of `enough`, as a set for
     /// quick searches.
     known: HashSet<(TitleIndex, Option<TitleIndex>)>,
     /// The instances that the paths want.
@@ -84,7 +84,8 @@ impl SourceSet {
         self.slots.iter_mut().for_each(QuerySource::clear_wants);
     }
 
-    /// A source of the set, by index. At the first call it is asked for its catalogue and titles.
+    /// The source of the set with the index `number`. At the first call for a source, the source is
+    /// asked for its catalogue and titles.
     pub(super) fn prepare(
         &mut self,
         number: usize,

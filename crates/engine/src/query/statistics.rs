@@ -42,9 +42,9 @@ pub struct Statistics {
     pub maximum: CookedValue,
     /// The mean, in the counter's unit. A value of two samples is weighted by its denominator:
     /// rates and shares of time by the length of the interval, averages and fractions by the number
-    /// of operations in it. The mean is then the value between the first and the last sample, as
-    /// the documentation of the counter types defines the average. Differences and values of one
-    /// sample all have the same weight.
+    /// of operations in it. The mean is then the value that the first and the last sample alone
+    /// would give, as the documentation of the counter types defines the average. Differences and
+    /// values of one sample all have the same weight.
     pub mean: f64,
 }
 
@@ -263,7 +263,7 @@ impl SampleRing {
     /// Adds the raw sample of a reading; `false` if the reading has none. If the samples in the
     /// ring are of another instance or type, they are dropped first, since no value may be made of
     /// samples of both. They are also dropped if the reading is [`Born`](NoValue::Born), because
-    /// the instance may have the name of another.
+    /// the instance may be another one of the same name.
     pub fn push(&mut self, reading: &Reading) -> bool {
         if matches!(reading.value, Err(NoValue::Born)) {
             self.samples.clear();

@@ -23,8 +23,8 @@ const THREAD_DETAILS: u32 = 816;
 /// The instances that the paths of a query want of one source, by object.
 #[derive(Debug, Default)]
 pub(super) struct Wishes {
-    /// For each path to an object, the wishes that find its instances: any of the wishes may find
-    /// them.
+    /// For each path to an object, its wishes: the path wants the instances that any of the wishes
+    /// selects.
     of_paths: Vec<(TitleIndex, Vec<InstanceWish>)>,
     /// Objects with a path that wants all instances.
     whole: Vec<TitleIndex>,
@@ -103,8 +103,9 @@ fn is_there(answer: &Snapshot, object: TitleIndex, processes: u32, wish: &Instan
 }
 
 impl InstanceWish {
-    /// The wishes that select the instances of an object that a pattern means: any of the wishes may
-    /// select one. `None` if the pattern wants all instances, or does not tell which.
+    /// The wishes that select the instances of an object that a pattern means: an instance is
+    /// wanted if any of the wishes selects it. `None` if the pattern means all instances, or wishes
+    /// cannot express which it means.
     #[must_use]
     pub fn of_pattern(object: TitleIndex, instance: &InstancePattern) -> Option<Vec<Self>> {
         let (has_numbers, process) = match (object.0, &instance.parent) {

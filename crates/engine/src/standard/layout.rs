@@ -8,8 +8,9 @@ use perfhive_format::{CounterSpec, CounterType, FileTime, ObjectTemplate, WriteE
 /// The largest number of counters that an object may have, bases included.
 pub const MOST: usize = 64;
 
-/// The templates of an object: one for each set of counters that was written so far. A kernel may
-/// lack fields, and counters are asked for, but the set seldom changes between two collections.
+/// The templates of an object: one for each set of counters that was written so far. The set
+/// depends on the fields that the kernel has and on the counters that are asked for; it seldom
+/// changes between two collections.
 #[derive(Debug)]
 pub struct Layouts {
     object: &'static Object,
@@ -133,15 +134,16 @@ impl CounterValues {
         }
     }
 
-    /// The counters that have a value: bit N is set for the counter with the index N in the
-    /// object's table.
+    /// A mask of the counters that have a value: bit N is set for the counter with the index N in
+    /// the object's table.
     #[must_use]
     pub fn mask(&self) -> u64 {
         self.mask
     }
 
     /// Puts the values of the counters that `mask` has a bit for into `out`, one after the other,
-    /// and returns the filled part. It ends before the first such counter without a value.
+    /// and returns the filled part of `out`. The part ends before the first of these counters
+    /// without a value.
     #[must_use]
     pub fn values<'a>(&self, mask: u64, out: &'a mut [u64; MOST]) -> &'a [u64] {
         let mut count = 0;

@@ -11,7 +11,7 @@ use perfhive_format::{CounterType as T, DetailLevel};
 pub mod system {
     use super::{Counter, DetailLevel, T};
 
-    /// File Read Operations/sec.
+    /// The counter `File Read Operations/sec` of System.
     pub const FILE_READ_OPERATIONS: Counter =
         Counter::new(10, 11, "File Read Operations/sec", T::PERF_COUNTER_COUNTER)
             .unit("operations/s")
@@ -19,7 +19,7 @@ pub mod system {
                 "Calls of programs that read from files and devices, met by the cache or not, \
                  a second.",
             );
-    /// File Write Operations/sec.
+    /// The counter `File Write Operations/sec` of System.
     pub const FILE_WRITE_OPERATIONS: Counter =
         Counter::new(12, 13, "File Write Operations/sec", T::PERF_COUNTER_COUNTER)
             .unit("operations/s")
@@ -27,7 +27,7 @@ pub mod system {
                 "Calls of programs that write to files and devices, into the cache or past it, \
                  a second.",
             );
-    /// File Control Operations/sec.
+    /// The counter `File Control Operations/sec` of System.
     pub const FILE_CONTROL_OPERATIONS: Counter =
         Counter::new(14, 15, "File Control Operations/sec", T::PERF_COUNTER_COUNTER)
             .detail(DetailLevel::ADVANCED)
@@ -36,7 +36,7 @@ pub mod system {
                 "Calls on files and devices that neither read nor write, such as control \
                  calls, a second.",
             );
-    /// File Read Bytes/sec.
+    /// The counter `File Read Bytes/sec` of System.
     pub const FILE_READ_BYTES: Counter =
         Counter::new(16, 17, "File Read Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
             .scale(-4)
@@ -46,7 +46,7 @@ pub mod system {
                 "Bytes that programs read from files and devices, met by the cache or not, a \
                  second.",
             );
-    /// File Write Bytes/sec.
+    /// The counter `File Write Bytes/sec` of System.
     pub const FILE_WRITE_BYTES: Counter =
         Counter::new(18, 19, "File Write Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
             .scale(-4)
@@ -56,14 +56,14 @@ pub mod system {
                 "Bytes that programs write to files and devices, into the cache or past it, a \
                  second.",
             );
-    /// File Control Bytes/sec.
+    /// The counter `File Control Bytes/sec` of System.
     pub const FILE_CONTROL_BYTES: Counter =
         Counter::new(20, 21, "File Control Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
             .scale(-3)
             .detail(DetailLevel::WIZARD)
             .unit("bytes/s")
             .means("Bytes of calls on files and devices that neither read nor write, a second.");
-    /// Context Switches/sec.
+    /// The counter `Context Switches/sec` of System.
     pub const CONTEXT_SWITCHES: Counter =
         Counter::new(146, 147, "Context Switches/sec", T::PERF_COUNTER_COUNTER)
             .scale(-2)
@@ -73,25 +73,25 @@ pub mod system {
                 "Switches from one thread to another on all processors of the machine, a \
                  second.",
             );
-    /// System Calls/sec.
+    /// The counter `System Calls/sec` of System.
     pub const SYSTEM_CALLS: Counter =
         Counter::new(150, 151, "System Calls/sec", T::PERF_COUNTER_COUNTER)
             .scale(-1)
             .detail(DetailLevel::ADVANCED)
             .unit("calls/s")
             .means("Calls of programs to the kernel on all processors of the machine, a second.");
-    /// File Data Operations/sec.
+    /// The counter `File Data Operations/sec` of System.
     pub const FILE_DATA_OPERATIONS: Counter =
         Counter::new(406, 407, "File Data Operations/sec", T::PERF_COUNTER_COUNTER)
             .unit("operations/s")
             .means("Calls of programs that read from or write to files and devices, a second.");
-    /// System Up Time.
+    /// The counter `System Up Time` of System.
     pub const SYSTEM_UP_TIME: Counter =
         Counter::new(674, 675, "System Up Time", T::PERF_ELAPSED_TIME)
             .scale(-5)
             .unit("s")
             .means("Time since the machine was started.");
-    /// Processor Queue Length.
+    /// The counter `Processor Queue Length` of System.
     pub const PROCESSOR_QUEUE_LENGTH: Counter =
         Counter::new(44, 45, "Processor Queue Length", T::PERF_COUNTER_RAWCOUNT)
             .scale(1)
@@ -102,31 +102,31 @@ pub mod system {
                  together. More than two for each processor, for long, means that processors \
                  are short.",
             );
-    /// Processes.
+    /// The counter `Processes` of System.
     pub const PROCESSES: Counter = Counter::new(248, 249, "Processes", T::PERF_COUNTER_RAWCOUNT)
         .scale(1)
         .detail(DetailLevel::WIZARD)
         .unit("processes")
         .means("Processes at this moment, Idle included.");
-    /// Threads.
+    /// The counter `Threads` of System.
     pub const THREADS: Counter = Counter::new(250, 251, "Threads", T::PERF_COUNTER_RAWCOUNT)
         .scale(1)
         .detail(DetailLevel::WIZARD)
         .unit("threads")
         .means("Threads of the whole machine at this moment, those of Idle included.");
-    /// Alignment Fixups/sec.
+    /// The counter `Alignment Fixups/sec` of System.
     pub const ALIGNMENT_FIXUPS: Counter =
         Counter::new(686, 687, "Alignment Fixups/sec", T::PERF_COUNTER_COUNTER)
             .detail(DetailLevel::WIZARD)
             .unit("fixups/s")
             .means("Faults of unaligned access that the kernel repaired, a second.");
-    /// Exception Dispatches/sec.
+    /// The counter `Exception Dispatches/sec` of System.
     pub const EXCEPTION_DISPATCHES: Counter =
         Counter::new(688, 689, "Exception Dispatches/sec", T::PERF_COUNTER_COUNTER)
             .detail(DetailLevel::WIZARD)
             .unit("exceptions/s")
             .means("Exceptions that the kernel dispatched, a second.");
-    /// Floating Emulations/sec.
+    /// The counter `Floating Emulations/sec` of System.
     pub const FLOATING_EMULATIONS: Counter =
         Counter::new(690, 691, "Floating Emulations/sec", T::PERF_COUNTER_COUNTER)
             .detail(DetailLevel::WIZARD)
@@ -135,7 +135,7 @@ pub mod system {
                 "Floating-point instructions that the kernel carried out in place of the \
                  processor, a second.",
             );
-    /// % Registry Quota In Use.
+    /// The counter `% Registry Quota In Use` of System.
     pub const REGISTRY_QUOTA_IN_USE: Counter =
         Counter::new(1350, 1351, "% Registry Quota In Use", T::PERF_RAW_FRACTION)
             .detail(DetailLevel::ADVANCED)
@@ -146,18 +146,18 @@ pub mod system {
 pub mod processor {
     use super::{Counter, DetailLevel, T};
 
-    /// % Processor Time.
+    /// The counter `% Processor Time` of Processor.
     pub const PROCESSOR_TIME: Counter =
         Counter::new(6, 7, "% Processor Time", T::PERF_100NSEC_TIMER_INV).unit("%").means(
             "Share of time in which the processor was not idle: what its idle thread did \
                  not have.",
         );
-    /// % User Time.
+    /// The counter `% User Time` of Processor.
     pub const USER_TIME: Counter = Counter::new(142, 143, "% User Time", T::PERF_100NSEC_TIMER)
         .detail(DetailLevel::ADVANCED)
         .unit("%")
         .means("Share of time that the processor spent in programs.");
-    /// % Privileged Time.
+    /// The counter `% Privileged Time` of Processor.
     pub const PRIVILEGED_TIME: Counter =
         Counter::new(144, 145, "% Privileged Time", T::PERF_100NSEC_TIMER)
             .detail(DetailLevel::ADVANCED)
@@ -166,13 +166,13 @@ pub mod processor {
                 "Share of time that the processor spent in the kernel, interrupts and deferred \
                  procedure calls included.",
             );
-    /// Interrupts/sec.
+    /// The counter `Interrupts/sec` of Processor.
     pub const INTERRUPTS: Counter =
         Counter::new(148, 149, "Interrupts/sec", T::PERF_COUNTER_COUNTER)
             .scale(-2)
             .unit("interrupts/s")
             .means("Hardware interrupts that the processor took, a second.");
-    /// % DPC Time.
+    /// The counter `% DPC Time` of Processor.
     pub const DPC_TIME: Counter = Counter::new(696, 339, "% DPC Time", T::PERF_100NSEC_TIMER)
         .detail(DetailLevel::ADVANCED)
         .unit("%")
@@ -180,7 +180,7 @@ pub mod processor {
             "Share of time that the processor spent on deferred procedure calls. It is \
                  part of % Privileged Time.",
         );
-    /// % Interrupt Time.
+    /// The counter `% Interrupt Time` of Processor.
     pub const INTERRUPT_TIME: Counter =
         Counter::new(698, 397, "% Interrupt Time", T::PERF_100NSEC_TIMER)
             .detail(DetailLevel::ADVANCED)
@@ -189,43 +189,43 @@ pub mod processor {
                 "Share of time that the processor spent on hardware interrupts. It is part of \
                  % Privileged Time.",
             );
-    /// DPCs Queued/sec.
+    /// The counter `DPCs Queued/sec` of Processor.
     pub const DPCS_QUEUED: Counter =
         Counter::new(1334, 1335, "DPCs Queued/sec", T::PERF_COUNTER_COUNTER)
             .detail(DetailLevel::ADVANCED)
             .unit("calls/s");
-    /// DPC Rate.
+    /// The counter `DPC Rate` of Processor.
     pub const DPC_RATE: Counter = Counter::new(1336, 1337, "DPC Rate", T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::ADVANCED)
         .unit("calls");
-    /// % Idle Time.
+    /// The counter `% Idle Time` of Processor.
     pub const IDLE_TIME: Counter = Counter::new(1746, 1747, "% Idle Time", T::PERF_100NSEC_TIMER)
         .detail(DetailLevel::WIZARD)
         .unit("%")
         .means("Share of time in which the processor was idle.");
-    /// % C1 Time.
+    /// The counter `% C1 Time` of Processor.
     pub const C1_TIME: Counter = Counter::new(1748, 1749, "% C1 Time", T::PERF_100NSEC_TIMER)
         .detail(DetailLevel::WIZARD)
         .unit("%");
-    /// % C2 Time.
+    /// The counter `% C2 Time` of Processor.
     pub const C2_TIME: Counter = Counter::new(1750, 1751, "% C2 Time", T::PERF_100NSEC_TIMER)
         .detail(DetailLevel::WIZARD)
         .unit("%");
-    /// % C3 Time.
+    /// The counter `% C3 Time` of Processor.
     pub const C3_TIME: Counter = Counter::new(1752, 1753, "% C3 Time", T::PERF_100NSEC_TIMER)
         .detail(DetailLevel::WIZARD)
         .unit("%");
-    /// C1 Transitions/sec.
+    /// The counter `C1 Transitions/sec` of Processor.
     pub const C1_TRANSITIONS: Counter =
         Counter::new(1754, 1755, "C1 Transitions/sec", T::PERF_COUNTER_BULK_COUNT)
             .detail(DetailLevel::WIZARD)
             .unit("transitions/s");
-    /// C2 Transitions/sec.
+    /// The counter `C2 Transitions/sec` of Processor.
     pub const C2_TRANSITIONS: Counter =
         Counter::new(1756, 1757, "C2 Transitions/sec", T::PERF_COUNTER_BULK_COUNT)
             .detail(DetailLevel::WIZARD)
             .unit("transitions/s");
-    /// C3 Transitions/sec.
+    /// The counter `C3 Transitions/sec` of Processor.
     pub const C3_TRANSITIONS: Counter =
         Counter::new(1758, 1759, "C3 Transitions/sec", T::PERF_COUNTER_BULK_COUNT)
             .detail(DetailLevel::WIZARD)
@@ -236,13 +236,13 @@ pub mod processor {
 pub mod process {
     use super::{Counter, DetailLevel, T};
 
-    /// % Processor Time.
+    /// The counter `% Processor Time` of Process.
     pub const PROCESSOR_TIME: Counter =
         Counter::new(6, 189, "% Processor Time", T::PERF_100NSEC_TIMER).unit("%").means(
             "Processor time of all threads of the process; 100 is one processor. A process \
                  with several threads may have more.",
         );
-    /// % User Time.
+    /// The counter `% User Time` of Process.
     pub const USER_TIME: Counter = Counter::new(142, 157, "% User Time", T::PERF_100NSEC_TIMER)
         .detail(DetailLevel::ADVANCED)
         .unit("%")
@@ -250,20 +250,20 @@ pub mod process {
             "Processor time that the process spent in its program and libraries, not in \
                  the kernel.",
         );
-    /// % Privileged Time.
+    /// The counter `% Privileged Time` of Process.
     pub const PRIVILEGED_TIME: Counter =
         Counter::new(144, 159, "% Privileged Time", T::PERF_100NSEC_TIMER)
             .detail(DetailLevel::ADVANCED)
             .unit("%")
             .means("Processor time that the kernel spent on behalf of the process.");
-    /// Virtual Bytes Peak.
+    /// The counter `Virtual Bytes Peak` of Process.
     pub const VIRTUAL_BYTES_PEAK: Counter =
         Counter::new(172, 173, "Virtual Bytes Peak", T::PERF_COUNTER_LARGE_RAWCOUNT)
             .scale(-6)
             .detail(DetailLevel::EXPERT)
             .unit("bytes")
             .means("Largest Virtual Bytes since the process was started.");
-    /// Virtual Bytes.
+    /// The counter `Virtual Bytes` of Process.
     pub const VIRTUAL_BYTES: Counter =
         Counter::new(174, 175, "Virtual Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT)
             .scale(-6)
@@ -273,7 +273,7 @@ pub mod process {
                 "Size of the address space that the process uses, in bytes, whether there is \
                  memory behind it or not.",
             );
-    /// Page Faults/sec.
+    /// The counter `Page Faults/sec` of Process.
     pub const PAGE_FAULTS: Counter =
         Counter::new(28, 177, "Page Faults/sec", T::PERF_COUNTER_COUNTER)
             .scale(-1)
@@ -282,14 +282,14 @@ pub mod process {
                 "Page faults of all threads of the process a second, most of which need no \
                  disk.",
             );
-    /// Working Set Peak.
+    /// The counter `Working Set Peak` of Process.
     pub const WORKING_SET_PEAK: Counter =
         Counter::new(178, 179, "Working Set Peak", T::PERF_COUNTER_LARGE_RAWCOUNT)
             .scale(-5)
             .detail(DetailLevel::ADVANCED)
             .unit("bytes")
             .means("Largest Working Set since the process was started.");
-    /// Working Set.
+    /// The counter `Working Set` of Process.
     pub const WORKING_SET: Counter =
         Counter::new(180, 181, "Working Set", T::PERF_COUNTER_LARGE_RAWCOUNT)
             .scale(-5)
@@ -298,21 +298,21 @@ pub mod process {
                 "Memory of the process that is resident, in bytes, pages that it shares with \
                  others included.",
             );
-    /// Page File Bytes Peak.
+    /// The counter `Page File Bytes Peak` of Process.
     pub const PAGE_FILE_BYTES_PEAK: Counter =
         Counter::new(182, 183, "Page File Bytes Peak", T::PERF_COUNTER_LARGE_RAWCOUNT)
             .scale(-6)
             .detail(DetailLevel::ADVANCED)
             .unit("bytes")
             .means("Largest Page File Bytes since the process was started.");
-    /// Page File Bytes.
+    /// The counter `Page File Bytes` of Process.
     pub const PAGE_FILE_BYTES: Counter =
         Counter::new(184, 185, "Page File Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT)
             .scale(-6)
             .detail(DetailLevel::ADVANCED)
             .unit("bytes")
             .means("Memory that the process has reserved in paging files, in bytes.");
-    /// Private Bytes.
+    /// The counter `Private Bytes` of Process.
     pub const PRIVATE_BYTES: Counter =
         Counter::new(186, 187, "Private Bytes", T::PERF_COUNTER_LARGE_RAWCOUNT)
             .scale(-5)
@@ -322,30 +322,30 @@ pub mod process {
                 "Memory that was promised to the process and that it cannot share with others, \
                  in bytes.",
             );
-    /// Thread Count.
+    /// The counter `Thread Count` of Process.
     pub const THREAD_COUNT: Counter =
         Counter::new(680, 681, "Thread Count", T::PERF_COUNTER_RAWCOUNT)
             .detail(DetailLevel::ADVANCED)
             .unit("threads")
             .means("Threads of the process at this moment.");
-    /// Priority Base.
+    /// The counter `Priority Base` of Process.
     pub const PRIORITY_BASE: Counter =
         Counter::new(682, 683, "Priority Base", T::PERF_COUNTER_RAWCOUNT)
             .detail(DetailLevel::ADVANCED)
             .unit("number")
             .means("Base priority, 0 to 31, from which the priority at each moment is made.");
-    /// Elapsed Time.
+    /// The counter `Elapsed Time` of Process.
     pub const ELAPSED_TIME: Counter = Counter::new(684, 685, "Elapsed Time", T::PERF_ELAPSED_TIME)
         .scale(-4)
         .detail(DetailLevel::ADVANCED)
         .unit("s")
         .means("Time since the process or thread was started.");
-    /// ID Process.
+    /// The counter `ID Process` of Process.
     pub const ID_PROCESS: Counter = Counter::new(784, 785, "ID Process", T::PERF_COUNTER_RAWCOUNT)
         .scale(-1)
         .unit("number")
         .means("Number of the process, which another process may get when this one has ended.");
-    /// Creating Process ID.
+    /// The counter `Creating Process ID` of Process.
     pub const CREATING_PROCESS_ID: Counter =
         Counter::new(1410, 1411, "Creating Process ID", T::PERF_COUNTER_RAWCOUNT)
             .scale(-1)
@@ -354,14 +354,14 @@ pub mod process {
                 "Number of the process that created this one. It may have ended, and its \
                  number may belong to another.",
             );
-    /// Pool Paged Bytes.
+    /// The counter `Pool Paged Bytes` of Process.
     pub const POOL_PAGED_BYTES: Counter =
         Counter::new(56, 57, "Pool Paged Bytes", T::PERF_COUNTER_RAWCOUNT)
             .scale(-5)
             .detail(DetailLevel::ADVANCED)
             .unit("bytes")
             .means("Pageable kernel memory that the process is charged for, in bytes.");
-    /// Pool Nonpaged Bytes.
+    /// The counter `Pool Nonpaged Bytes` of Process.
     pub const POOL_NONPAGED_BYTES: Counter =
         Counter::new(58, 59, "Pool Nonpaged Bytes", T::PERF_COUNTER_RAWCOUNT)
             .scale(-5)
@@ -371,31 +371,31 @@ pub mod process {
                 "Kernel memory that is never paged out and that the process is charged for, in \
                  bytes.",
             );
-    /// Handle Count.
+    /// The counter `Handle Count` of Process.
     pub const HANDLE_COUNT: Counter =
         Counter::new(952, 953, "Handle Count", T::PERF_COUNTER_RAWCOUNT)
             .detail(DetailLevel::ADVANCED)
             .unit("handles")
             .means("Handles that the process has open at this moment, of all its threads.");
-    /// IO Read Operations/sec.
+    /// The counter `IO Read Operations/sec` of Process.
     pub const IO_READ_OPERATIONS: Counter =
         Counter::new(1412, 1413, "IO Read Operations/sec", T::PERF_COUNTER_BULK_COUNT)
             .detail(DetailLevel::ADVANCED)
             .unit("operations/s")
             .means("Read operations of the process on files, devices and the network, a second.");
-    /// IO Write Operations/sec.
+    /// The counter `IO Write Operations/sec` of Process.
     pub const IO_WRITE_OPERATIONS: Counter =
         Counter::new(1414, 1415, "IO Write Operations/sec", T::PERF_COUNTER_BULK_COUNT)
             .detail(DetailLevel::ADVANCED)
             .unit("operations/s")
             .means("Write operations of the process on files, devices and the network, a second.");
-    /// IO Data Operations/sec.
+    /// The counter `IO Data Operations/sec` of Process.
     pub const IO_DATA_OPERATIONS: Counter =
         Counter::new(1416, 1417, "IO Data Operations/sec", T::PERF_COUNTER_BULK_COUNT)
             .detail(DetailLevel::ADVANCED)
             .unit("operations/s")
             .means("Read and write operations of the process together, a second.");
-    /// IO Other Operations/sec.
+    /// The counter `IO Other Operations/sec` of Process.
     pub const IO_OTHER_OPERATIONS: Counter =
         Counter::new(1418, 1419, "IO Other Operations/sec", T::PERF_COUNTER_BULK_COUNT)
             .detail(DetailLevel::ADVANCED)
@@ -404,31 +404,31 @@ pub mod process {
                 "Operations of the process that neither read nor write, such as control calls, \
                  a second.",
             );
-    /// IO Read Bytes/sec.
+    /// The counter `IO Read Bytes/sec` of Process.
     pub const IO_READ_BYTES: Counter =
         Counter::new(1420, 1421, "IO Read Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
             .detail(DetailLevel::ADVANCED)
             .unit("bytes/s")
             .means("Bytes that the process read from files, devices and the network, a second.");
-    /// IO Write Bytes/sec.
+    /// The counter `IO Write Bytes/sec` of Process.
     pub const IO_WRITE_BYTES: Counter =
         Counter::new(1422, 1423, "IO Write Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
             .detail(DetailLevel::ADVANCED)
             .unit("bytes/s")
             .means("Bytes that the process wrote to files, devices and the network, a second.");
-    /// IO Data Bytes/sec.
+    /// The counter `IO Data Bytes/sec` of Process.
     pub const IO_DATA_BYTES: Counter =
         Counter::new(1424, 1425, "IO Data Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
             .detail(DetailLevel::ADVANCED)
             .unit("bytes/s")
             .means("Bytes that the process read and wrote together, a second.");
-    /// IO Other Bytes/sec.
+    /// The counter `IO Other Bytes/sec` of Process.
     pub const IO_OTHER_BYTES: Counter =
         Counter::new(1426, 1427, "IO Other Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
             .detail(DetailLevel::ADVANCED)
             .unit("bytes/s")
             .means("Bytes of operations of the process that neither read nor write, a second.");
-    /// Working Set - Private.
+    /// The counter `Working Set - Private` of Process.
     pub const WORKING_SET_PRIVATE: Counter =
         Counter::new(1478, 1479, "Working Set - Private", T::PERF_COUNTER_LARGE_RAWCOUNT)
             .scale(-5)
@@ -440,12 +440,12 @@ pub mod process {
 pub mod thread {
     use super::{Counter, DetailLevel, T};
 
-    /// % Processor Time.
+    /// The counter `% Processor Time` of Thread.
     pub const PROCESSOR_TIME: Counter =
         Counter::new(6, 191, "% Processor Time", T::PERF_100NSEC_TIMER)
             .unit("%")
             .means("Processor time of the thread; 100 is all of a processor.");
-    /// % User Time.
+    /// The counter `% User Time` of Thread.
     pub const USER_TIME: Counter = Counter::new(142, 193, "% User Time", T::PERF_100NSEC_TIMER)
         .detail(DetailLevel::ADVANCED)
         .unit("%")
@@ -453,26 +453,26 @@ pub mod thread {
             "Processor time that the thread spent in its program and libraries, not in the \
                  kernel.",
         );
-    /// % Privileged Time.
+    /// The counter `% Privileged Time` of Thread.
     pub const PRIVILEGED_TIME: Counter =
         Counter::new(144, 195, "% Privileged Time", T::PERF_100NSEC_TIMER)
             .detail(DetailLevel::ADVANCED)
             .unit("%")
             .means("Processor time that the kernel spent on behalf of the thread.");
-    /// Context Switches/sec.
+    /// The counter `Context Switches/sec` of Thread.
     pub const CONTEXT_SWITCHES: Counter =
         Counter::new(146, 197, "Context Switches/sec", T::PERF_COUNTER_COUNTER)
             .means("Switches from this thread to another, a second.")
             .scale(-2)
             .detail(DetailLevel::ADVANCED)
             .unit("switches/s");
-    /// Elapsed Time.
+    /// The counter `Elapsed Time` of Thread.
     pub const ELAPSED_TIME: Counter = Counter::new(684, 685, "Elapsed Time", T::PERF_ELAPSED_TIME)
         .scale(-4)
         .detail(DetailLevel::ADVANCED)
         .unit("s")
         .means("Time since the process or thread was started.");
-    /// Priority Current.
+    /// The counter `Priority Current` of Thread.
     pub const PRIORITY_CURRENT: Counter =
         Counter::new(694, 695, "Priority Current", T::PERF_COUNTER_RAWCOUNT)
             .detail(DetailLevel::ADVANCED)
@@ -481,19 +481,19 @@ pub mod thread {
                 "Priority of the thread at this moment, 0 to 31: its base priority and what \
                  the kernel added.",
             );
-    /// Priority Base.
+    /// The counter `Priority Base` of Thread.
     pub const PRIORITY_BASE: Counter =
         Counter::new(682, 683, "Priority Base", T::PERF_COUNTER_RAWCOUNT)
             .detail(DetailLevel::ADVANCED)
             .unit("number")
             .means("Base priority, 0 to 31, from which the priority at each moment is made.");
-    /// Start Address.
+    /// The counter `Start Address` of Thread.
     pub const START_ADDRESS: Counter =
         Counter::new(706, 707, "Start Address", T::PERF_COUNTER_RAWCOUNT_HEX)
             .detail(DetailLevel::WIZARD)
             .unit("address")
             .means("Address of the function that the thread began with.");
-    /// Thread State.
+    /// The counter `Thread State` of Thread.
     pub const THREAD_STATE: Counter =
         Counter::new(46, 47, "Thread State", T::PERF_COUNTER_RAWCOUNT)
             .detail(DetailLevel::WIZARD)
@@ -503,7 +503,7 @@ pub mod thread {
                  standby, 4 terminated, 5 waiting, 6 transition, 7 ready without a processor \
                  chosen.",
             );
-    /// Thread Wait Reason.
+    /// The counter `Thread Wait Reason` of Thread.
     pub const THREAD_WAIT_REASON: Counter =
         Counter::new(336, 337, "Thread Wait Reason", T::PERF_COUNTER_RAWCOUNT)
             .detail(DetailLevel::WIZARD)
@@ -512,12 +512,12 @@ pub mod thread {
                 "Why the thread waits, or waited last, as a number of KWAIT_REASON; 6 is a \
                  request of its own program.",
             );
-    /// ID Process.
+    /// The counter `ID Process` of Thread.
     pub const ID_PROCESS: Counter = Counter::new(784, 785, "ID Process", T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::EXPERT)
         .unit("number")
         .means("Number of the process, which another process may get when this one has ended.");
-    /// ID Thread.
+    /// The counter `ID Thread` of Thread.
     pub const ID_THREAD: Counter = Counter::new(804, 805, "ID Thread", T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::EXPERT)
         .unit("number")

@@ -33,15 +33,16 @@ pub(super) struct DirectInstance {
     /// The values of the newest decoded reading, `None` for a counter without a value; without
     /// meaning if `decoded` is an error.
     current: Vec<Option<RawSample>>,
-    /// The values of the last decoded reading with values before the newest reading; `None` if
-    /// there is no such reading.
+    /// The values of the decoded reading before the newest one, without readings that failed;
+    /// `None` if there is no such reading.
     previous: Option<Vec<Option<RawSample>>>,
     /// The inexactness of the times of `current` and of `previous`, in this order, as the reader
     /// returned it.
     inexact: [Duration; 2],
 }
 
-/// The position of a sensor's values: the indexes of its instance and of its counter.
+/// The position of a sensor's values: the index of the instance in [`CounterProbe::direct`], and
+/// the index of the counter among those of its reader.
 #[derive(Clone, Copy)]
 pub(super) struct DirectPlace {
     instance: usize,
@@ -228,7 +229,7 @@ impl<S: Source> CounterProbe<S> {
         self.direct.iter().any(|direct| direct.object == object)
     }
 
-    /// Whether any object comes from blocks; `true` also for a probe without objects.
+    /// Whether any object comes from blocks; `true` also for a probe context without objects.
     pub(super) fn collects(&self) -> bool {
         self.direct.is_empty() || (0..self.objects.len()).any(|object| !self.is_direct(object))
     }

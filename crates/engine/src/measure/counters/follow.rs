@@ -1,4 +1,5 @@
-//! How a probe follows its objects when the catalogue changes: see [`Followed`](crate::Followed).
+//! How a probe context follows its objects when the catalogue changes: see
+//! [`Followed`](crate::Followed).
 
 use super::list::titles_of;
 use super::{CounterProbe, ProbedCounter, ProbedObject};

@@ -49,7 +49,7 @@ impl SensorList {
     }
 
     /// The number that a sensor of the earlier list `before` has in this list. `None` if its object
-    /// or counter is gone. A number of an object that `before` does not have stays.
+    /// or counter is gone. If `before` does not have the object, the number stays.
     pub(super) fn after(&self, before: &Self, id: SensorId) -> Option<SensorId> {
         let (object, counter) = (object_of(id), counter_of(id));
         let (before, now) = (&before.directory, &self.directory);

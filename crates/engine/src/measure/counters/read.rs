@@ -20,7 +20,8 @@ struct Measured {
     before: Option<u64>,
 }
 
-/// A counter of the instance with the index `place` in `sample`, the newest sample of `state`.
+/// The value and the raw values of a counter, for the instance with the index `place` in `sample`,
+/// the newest sample of `state`.
 fn value(
     state: &ObjectState,
     sample: &ObjectSample,
@@ -35,9 +36,10 @@ fn value(
 }
 
 impl BoundInstance {
-    /// A counter of the instance in the newest sample. An instance that is gone, or that cannot be
-    /// told apart from others of its name, becomes [`lost`](Self::lost), unless it was the only one
-    /// of its name and may come back under that name.
+    /// The value and the raw values of a counter of the instance in the newest sample. An instance
+    /// that is gone, or that cannot be told apart from others of its name, becomes
+    /// [`lost`](Self::lost), unless it was the only one of its name and may come back under that
+    /// name.
     fn read(
         &mut self,
         state: &ObjectState,
@@ -206,7 +208,7 @@ impl ProbedCounter {
             push(&slot, value(place));
             shown.push((place, slot));
         }
-        // Those of instances that are gone.
+        // The slots of instances that are gone are dropped.
         if self.slots.len() > shown.len() {
             self.slots.retain(|identity, _| sample.identities().place(identity).is_some());
         }

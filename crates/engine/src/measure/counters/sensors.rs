@@ -46,7 +46,7 @@ pub struct CounterSource<S> {
 }
 
 impl<S: Source + Clone + 'static> CounterSource<S> {
-    /// The sensors of `source`, under a name such as `linux.procfs`.
+    /// A data source that offers the counters of `source`, under a name such as `linux.procfs`.
     pub fn new(name: &str, source: S) -> Self {
         let name = name.into();
         Self { name, source, list: None, costly: false, complete: false, groups: HashSet::new() }
