@@ -115,7 +115,7 @@ impl SystemStat {
         for line in lines {
             others |= !line.starts_with(b"cpu");
             if let Some(rest) = line.strip_prefix(b"cpu") {
-                // The line `cpu` of all processors includes those that are off.
+                // The line `cpu` of all processors includes those that are off, and is not used.
                 let is_of_all = rest.first().is_some_and(|byte| *byte == b' ');
                 if !is_of_all {
                     self.has_all_cpus = true;
