@@ -240,7 +240,8 @@ impl Devices {
 }
 
 impl Device {
-    /// The device's counts: those of the kernel when it was first seen, and their growth since.
+    /// The device's counts: the kernel's counts when the device was first seen, plus their growth
+    /// since.
     pub(super) fn io(&self) -> &DeviceCounts {
         &self.track.io
     }
