@@ -182,8 +182,8 @@ impl Meter {
     }
 }
 
-/// The name of a meter behind the name of the meter that contains it, such as `package-0 core`;
-/// `None` if either name cannot be read.
+/// The name of a meter behind the name of the meter that contains it, such as `package-0 core`; an
+/// outermost meter has only its own name. `None` if a name cannot be read.
 fn name_of(sys: &mut Reader, folder: &[u8]) -> Option<Vec<u8>> {
     let own = read_name(sys, folder)?;
     let parent = folder.iter().rposition(|byte| *byte == b':').and_then(|at| folder.get(..at));
