@@ -90,8 +90,8 @@ impl Queues {
     }
 }
 
-/// Adds the lengths in the messages of an answer to `lengths`, each with its interface's index;
-/// returns whether the answer ends with the last message.
+/// Adds the lengths in the messages of a part of the kernel's answer to `lengths`, each with its
+/// interface's index; returns whether this part is the last.
 fn parse(mut answer: &[u8], lengths: &mut Vec<(u64, u64)>) -> Result<bool, Errno> {
     while !answer.is_empty() {
         let length = u32_at(answer, 0).ok_or(Errno::BADMSG)? as usize;
