@@ -82,8 +82,8 @@ pub use table::{counter_table, object_table};
 use perfhive_engine::Provider;
 use std::sync::Arc;
 
-/// The providers of this crate with default options, for the machine below `root`. [`object_table`] lists
-/// their objects with the features `objects` and `processes`.
+/// The providers of this crate with default options, for the machine below `root`. With the features
+/// `objects` and `processes`, they have every object that [`object_table`] lists.
 #[must_use]
 pub fn providers(root: &ProcRoot) -> Vec<Arc<dyn Provider>> {
     providers_with(root, &LinuxOptions::new())

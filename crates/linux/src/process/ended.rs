@@ -20,11 +20,13 @@ struct Seen<const N: usize> {
 pub(super) struct Ended<const N: usize> {
     /// The processes or threads as they were last seen, by ascending key.
     seen: Vec<Seen<N>>,
+    /// The processes or threads that were met for the first time in this collection.
     born: Vec<Seen<N>>,
     /// The number of entries at the beginning of `seen` that this collection has passed.
     next: usize,
     /// The number of processes or threads that ended since the previous collection.
     gone: usize,
+    /// The sums of the counts of all that ended, as they were last seen.
     lost: [u64; N],
     before: Option<Times>,
 }

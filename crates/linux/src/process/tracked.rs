@@ -123,8 +123,8 @@ impl Tracked {
     }
 
     /// Makes this the entry of another process with the same number, which began at `start`
-    /// (ticks). Its files are closed, except `stat`, and its threads and sums are forgotten.
-    /// Returns the sums, for reuse.
+    /// (ticks). The files of the earlier process are closed, except `stat`, and its threads and sums
+    /// are forgotten. Returns the sums, for reuse.
     pub(super) fn begin_anew(&mut self, start: u64) -> Option<Box<Sums>> {
         self.start = start;
         self.alive = self.pid;
