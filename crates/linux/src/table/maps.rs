@@ -1,5 +1,5 @@
-//! The tables of the objects from memory maps: Image 740, Full Image 1408, Process Address Space
-//! 786 and Thread Details 816.
+//! The tables of the objects from memory maps: Image (title index 740), Full Image (1408), Process
+//! Address Space (786) and Thread Details (816).
 
 use super::{Absent, Counter, Object, PROCESS, absent, index_of};
 use perfhive_engine::Cost;
