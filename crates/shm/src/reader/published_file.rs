@@ -26,8 +26,8 @@ pub(super) struct PublishedFile {
     pub(super) file: Opened,
     /// The most bytes of a block that the file may take.
     pub(super) share: AtomicU64,
-    /// The unique numbers that the reader gave to instances whose program gave none, by slot: the
-    /// slot's state, which is another one for each instance, and the number.
+    /// The unique numbers that the reader gave to instances without a number from their program, by
+    /// slot: the slot's state, which differs for each instance that uses the slot, and the number.
     numbers: Mutex<HashMap<usize, (u64, i32)>>,
 }
 
@@ -117,8 +117,9 @@ impl PublishedFile {
         (self.user.rank(), other, self.made, self.key)
     }
 
-    /// A unique number for the instance in a slot to which its program gave none. The number is the
-    /// same as long as the slot has this `state`; `next` counts the numbers given.
+    /// The unique number that the reader gives to the instance in a slot, since its program gave it
+    /// none. The number is the same as long as the slot has this `state`; `next` counts the numbers
+    /// given.
     pub(super) fn number(&self, slot: usize, state: u64, next: &AtomicI32) -> i32 {
         let mut numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
         let (known, number) = numbers.entry(slot).or_insert((state.wrapping_add(1), 0));
