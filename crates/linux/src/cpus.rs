@@ -211,7 +211,7 @@ fn leading_digits(text: &[u8]) -> String {
 /// the growth of the processors that are in two consecutive samples.
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
-    /// Whether there has been a processor.
+    /// Whether any sample so far had a processor.
     started: bool,
     last: Vec<Cpu>,
     pub(crate) mean: Times,

@@ -32,7 +32,7 @@ impl Faults {
         self.add(None, &message);
     }
 
-    /// Adds a fault of one instance; the text is made only for the first [`SINGLE`].
+    /// Adds a fault of one instance; the text is made only for the first [`SINGLE`] such faults.
     pub(crate) fn instance(&mut self, name: impl fmt::Display, message: impl fmt::Display) {
         self.instances += 1;
         if self.instances <= SINGLE {

@@ -24,7 +24,7 @@ struct Column<const N: usize> {
 pub(crate) struct Tally<const N: usize> {
     columns: Vec<Column<N>>,
     sums: [u64; N],
-    /// Whether there has been a sample.
+    /// Whether any sample so far had a processor.
     started: bool,
 }
 

@@ -128,7 +128,7 @@ struct ProcessSession {
     maps: Maps,
     threads: Lists,
     ended: Ended<GROWING>,
-    /// Whether all processes of the machine are seen.
+    /// Whether all processes of the machine are seen, and not only those of a namespace.
     sees_all: bool,
     ended_threads: Ended<THREAD_SUMS>,
     process: Layouts,

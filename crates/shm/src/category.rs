@@ -438,8 +438,8 @@ impl Drop for Published {
     }
 }
 
-/// An instance of a category, or the only one of a category without instances. Clones are handles
-/// to the same instance.
+/// An instance of a category; a category without instances has exactly one, without a name. Clones
+/// are handles to the same instance.
 #[derive(Clone, Debug)]
 pub struct PublishedInstance(Arc<InstanceShared>);
 

@@ -113,7 +113,7 @@ struct Sizes {
     value: u32,
     /// The largest number that a small update adds to the base.
     small_base: i64,
-    /// The limit of what a small update adds to the value, which is always less.
+    /// A small update adds less than this number to the value.
     small_value: i64,
     /// An update looks at the anchors if the base passes a multiple of this number.
     look_base: u64,
@@ -290,7 +290,7 @@ impl<W: Word> Pair<'_, W> {
         settle(before, between, after)
     }
 
-    /// Takes the numbers of a read that follow the anchors.
+    /// Takes the numbers that a read takes second and last.
     fn read_on(&self) -> (Between, After) {
         let between = Between {
             tagged: self.tagged.get(Acquire),

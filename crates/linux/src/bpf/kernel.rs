@@ -49,7 +49,8 @@ const PROG_TYPE_SYSCALL: u32 = 31;
 /// The flag of a program that may sleep, as a program of this type must.
 const MAY_SLEEP: u32 = 1 << 4;
 
-/// The most times that loading is tried: a signal interrupts the kernel's check of the program.
+/// The most times that loading is tried. A signal may interrupt the kernel's check of the program
+/// ([`Errno::AGAIN`]); loading is then tried again.
 const TRIES: u32 = 40;
 
 type Name = [u8; 16];

@@ -28,7 +28,8 @@ pub(super) struct Group {
     /// groups; `None` outside of containers.
     pub(super) around: Option<u32>,
     /// The container to which the group's processes belong, as a position among the groups: the
-    /// group itself if it is a container, or else the one around it.
+    /// group itself if it is a container, or else the nearest one around it. `None` outside of
+    /// containers.
     pub(super) owner: Option<u32>,
     /// The position of the group among the instances of Cgroup; `None` if it has no instance in
     /// this collection.

@@ -48,7 +48,7 @@ pub(super) struct Rows {
     row: CounterValues,
     instances: Vec<Instance>,
     values: Vec<u64>,
-    /// The name of the group that is compared with the wanted instances.
+    /// A buffer for the instance name that is compared with the wanted names.
     name: String,
 }
 

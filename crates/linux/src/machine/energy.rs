@@ -38,7 +38,7 @@ struct Meter {
     /// the number is unknown; `None` before the first reading.
     range: Option<u64>,
     /// The last reading in microjoules, and its time in 100 ns units; `None` before the first
-    /// reading and after a failed one.
+    /// reading and after a failed reading.
     last: Option<(u64, u64)>,
     /// The energy in microjoules: the first reading plus the growth since, without the growth
     /// across a failed reading, and across a new beginning of a meter with an unknown `range`.

@@ -356,8 +356,8 @@ impl Link<'_> {
 struct Speed(Option<u64>);
 
 impl Speed {
-    /// Parses a speed in Mbit/s; `None` for a text that is no speed. An unknown speed is −1, which older kernels
-    /// cut to 16 bits or print unsigned, or 0 with some drivers.
+    /// Parses a speed in Mbit/s; `None` for a text that is no speed. A driver that does not know the speed
+    /// gives −1, which older kernels cut to 16 bits or print unsigned, or 0.
     fn parse(text: &[u8]) -> Option<Self> {
         if text == b"-1" {
             return Some(Self(None));

@@ -127,7 +127,7 @@ fn one_line<'a>(
     true
 }
 
-/// The sums of a section's fields, by the position of each row.
+/// The sums of a section's fields: for each of the `rows`, at the row's position.
 struct Sums {
     section: &'static Section,
     rows: &'static [ProtocolRow],

@@ -81,9 +81,9 @@ impl Queues {
         }
     }
 
-    /// The number of packets that wait at the interface with this kernel's index, as of the last
-    /// [`read`](Self::read). An interface without a discipline (loopback on older kernels) has no queue,
-    /// which counts as 0.
+    /// The number of packets that wait at an interface, as of the last [`read`](Self::read); `interface`
+    /// is the kernel's index. An interface without a discipline (loopback on older kernels) has no
+    /// queue, which counts as 0.
     pub(super) fn length(&self, interface: u64) -> u64 {
         let mut of_interface = self.lengths.iter().filter(|(index, _)| *index == interface);
         of_interface.next().map_or(0, |(_, packets)| *packets)

@@ -179,9 +179,9 @@ impl ProcessReader {
         read.is_ok()
     }
 
-    /// Reads the counters from `statm` of a process into an empty sample, once its `stat` was read.
-    /// Returns `false` if the file does not show the process's memory: it holds zeros once the
-    /// first thread has ended.
+    /// Reads the counters from `statm` of a process into an empty sample. The `stat` of the process
+    /// must have been read before. Returns `false` if `statm` does not show the process's memory: the
+    /// file holds zeros once the first thread has ended.
     pub(super) fn memory_of(&mut self, known: &mut Tracked, sample: &mut Sample) -> bool {
         sample.push([0; STAT_COUNTERS]);
         let read = self.memory(known, sample).is_ok();
@@ -228,7 +228,7 @@ impl ProcessReader {
         start..self.names.len()
     }
 
-    /// A sample with the values from `stat`. Times are given in ticks, and the size in bytes.
+    /// A sample with the values from `stat`. The arguments give times in ticks and the size in bytes.
     fn stat_sample(
         &self,
         known: &Tracked,

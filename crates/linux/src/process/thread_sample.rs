@@ -20,7 +20,7 @@ mod at {
 pub(super) struct Sample {
     values: [u64; MOST],
     known: usize,
-    /// The number of values up to the last one of which `_Total` has the sum.
+    /// The number of values up to the last value of which `_Total` has the sum.
     summed: usize,
 }
 

@@ -35,8 +35,8 @@ pub(super) struct Tracked {
     pub(super) thread: KeptFile,
     /// The sums over the threads of the process; `None` until they are wanted.
     pub(super) sums: Option<Box<Sums>>,
-    /// The voluntary and involuntary context switches of the only thread, if the file of another
-    /// counter had them in this collection.
+    /// The voluntary and involuntary context switches of the only thread, if they were read in this
+    /// collection together with another counter of the same file.
     pub(super) status: Option<[u64; 2]>,
     /// The threads of the process; `None` unless it has several.
     pub(super) threads: Option<Box<Threads>>,

@@ -7,8 +7,8 @@ use perfhive_format::{CounterType as T, DetailLevel};
 
 pub(crate) static OBJECTS: &[&Object] = &[&IMAGE, &FULL_IMAGE, &ADDRESS_SPACE, &THREAD_DETAILS];
 
-/// The title indexes of the memory counters at the end of the counter blocks, which need `smaps`
-/// or, for Process Address Space, `smaps_rollup`.
+/// The title indexes of the memory counters, which stand at the end of the counter blocks. They are
+/// read from `smaps` or, for Process Address Space, from `smaps_rollup`.
 pub(crate) const MEMORY_COUNTERS: [u32; 4] = [
     index_of!(IMAGE, "Resident Bytes"),
     index_of!(IMAGE, "Proportional Bytes"),

@@ -89,7 +89,8 @@ pub(crate) fn owner_of(path: &Path) -> Option<User> {
     std::fs::symlink_metadata(path).ok().map(|meta| User(meta.uid()))
 }
 
-/// The folders that belong to the user in their name: `perfhive-UID`, and their replacements.
+/// The users' folders, `perfhive-UID` and their replacements, each with its owner. Only folders that
+/// belong to the user in their name are listed.
 #[cfg(feature = "reader")]
 pub(crate) fn users_folders() -> BTreeMap<PathBuf, User> {
     let entries = std::fs::read_dir(SHARED_MEMORY).into_iter().flatten().flatten();

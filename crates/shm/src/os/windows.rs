@@ -313,7 +313,7 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
 /// unchanged.
 const PLAIN: usize = 240;
 
-/// A path for Windows, with a NUL at its end; `None` for a long path or one with a NUL.
+/// A path for Windows, with a NUL at its end; `None` for a path that is too long or contains a NUL.
 fn name_in_place(path: &Path) -> Option<[u16; PLAIN]> {
     let mut name = [0; PLAIN];
     for (length, unit) in path.as_os_str().encode_wide().enumerate() {
@@ -326,8 +326,8 @@ fn name_in_place(path: &Path) -> Option<[u16; PLAIN]> {
     Some(name)
 }
 
-/// Removes a file that was opened by its path. The path still leads to that file, since folders
-/// that other users may write are not read, and names are never reused.
+/// Removes the file at `path`, which was opened before. The path still leads to the same file, since
+/// folders to which other users may write are not read, and names are never reused.
 pub(super) fn remove(_: &File, path: &Path) -> io::Result<()> {
     std::fs::remove_file(path)
 }

@@ -49,7 +49,7 @@ impl ReadAt for [u8] {
     }
 }
 
-/// The most bytes of unwanted values between wanted ones that are read together with them. Reading
+/// The most bytes of unwanted values that are read because they lie between wanted values: reading
 /// them is cheaper than one more call.
 const GAP: usize = 4096;
 

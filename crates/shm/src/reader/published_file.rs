@@ -89,8 +89,8 @@ impl PublishedFile {
         self.share.store(bytes, Ordering::Relaxed);
     }
 
-    /// The message that the file's share is too small, with the way out. `what` says what is
-    /// missing for that reason.
+    /// The message that the file's share is too small, and what a user can do. `what` says what was
+    /// left out for that reason.
     pub(super) fn cut(&self, what: impl std::fmt::Display) -> String {
         let (path, user) = (self.path.display(), &self.user);
         let share = self.share.load(Ordering::Relaxed);

@@ -17,8 +17,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// The default period of looking at folders.
 const EVERY: Duration = Duration::from_millis(250);
-/// The age of a change up to which a folder is listed again: the next change may have the same
-/// time.
+/// A folder is listed again as long as its last change is not older than this: a further change may
+/// have the same time.
 const RECENT: Duration = Duration::from_secs(1);
 /// The most files of a user in a folder that are read; more are a fault.
 const MOST_FILES: usize = 256;
