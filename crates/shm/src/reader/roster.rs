@@ -37,7 +37,7 @@ const MOST_GONE: usize = 64;
 /// [`Broker`](perfhive_engine::Broker): one provider for each category, whatever number of
 /// processes publish into it.
 ///
-/// The last 64 categories that lost their publishers stay listed, without instances or values. A
+/// Up to 64 categories that lost their publishers stay listed, without instances or values. A
 /// category that returns with the same counters has the same title indexes. An unreadable file is a
 /// fault of every collection of `Global`.
 pub struct PublishedCounters {
