@@ -281,8 +281,8 @@ pub(crate) struct Mapping {
     length: usize,
 }
 
-// SAFETY: the mapping is not tied to a thread. Numbers in it are only accessed as atomics, and
-// bytes by `write`, whose callers make sure that one thread does it at a time.
+// SAFETY: the mapping is not tied to a thread. Numbers in it are only accessed as atomics. Bytes are
+// only written by `write`, and its callers make sure that one thread does so at a time.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}

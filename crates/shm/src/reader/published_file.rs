@@ -42,9 +42,9 @@ pub(super) enum FileError {
 }
 
 impl PublishedFile {
-    /// Opens a file and reads its definition. With `of_user`, the file must have an owner whose
-    /// files this user's folder may hold. `admit` decides by the file's owner and the number of
-    /// bytes of the definition whether the definition is read.
+    /// Opens a file and reads its definition. With `of_user`, the file must belong to a user that may
+    /// own files in the folder of `of_user`. `admit` gets the file's owner and the number of bytes of
+    /// the definition; the definition is read only if `admit` returns `true`.
     pub(super) fn open(
         path: &Path,
         of_user: Option<&User>,
