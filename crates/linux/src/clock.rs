@@ -136,8 +136,8 @@ impl LinuxClock {
         Self { base: TimeBase::of(root) }
     }
 
-    /// The clocks for a block that is made now, and the calendar time in UTC; for a copy, both show
-    /// the time at which the copy was made.
+    /// The clocks for a block that is made now, and the calendar time in UTC; for a copy, both are
+    /// those of the time at which the copy was made.
     pub fn read(&mut self) -> (Clocks, CalendarTime) {
         self.read_by(nanos)
     }

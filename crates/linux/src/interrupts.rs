@@ -19,7 +19,8 @@ struct Column<const N: usize> {
     is_on: bool,
 }
 
-/// The 32-bit counts of processors (or of NUMA nodes) that come and go, and their sums.
+/// The counts of processors (or of NUMA nodes) that come and go, and their sums. The counts are taken
+/// to have 32 bits.
 #[derive(Debug)]
 pub(crate) struct Tally<const N: usize> {
     columns: Vec<Column<N>>,
