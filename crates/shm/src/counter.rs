@@ -138,7 +138,7 @@ impl Drop for ActiveTime<'_> {
 ///
 /// Value and base change together, and readers see both changes or neither. An update of up to 16
 /// operations and half a second (or 2^29 of another unit) is one atomic addition; a larger or
-/// negative update is four. Only [`set`](Self::set) may wait.
+/// negative update is four. No addition waits; [`set`](Self::set) and [`get`](Self::get) may.
 #[derive(Clone, Debug)]
 pub struct PairCounter {
     cells: [Cell; 7],
@@ -200,7 +200,8 @@ impl PairCounter {
         }
     }
 
-    /// The value and the base, in this order, at one moment.
+    /// The value and the base, in this order, at one moment. Waits while another thread sets them or
+    /// adds large or negative numbers.
     #[must_use]
     pub fn get(&self) -> (u64, u64) {
         loop {

@@ -18,7 +18,7 @@ const PF_WQ_WORKER: u32 = 0x20;
 /// are of different moments, or the slot lacks the resident pages and a counter that includes them
 /// (peak or swapped size) is wanted.
 pub(super) fn needs_proc(marks: u32, threads: u32, wanted: ProcessColumns) -> bool {
-    // The first thread has ended; `/proc` then shows shared values from the other threads.
+    // The first thread has ended; what the threads share is then read from another one in `/proc`.
     let is_headless = marks & (MARK_MEMORY | MARK_KERNEL) == 0 && threads > 1;
     is_headless
         || marks & MARK_TORN != 0
