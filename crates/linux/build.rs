@@ -85,7 +85,7 @@ fn compile(endian: &str, object: &Path) -> Result<(), String> {
     let target = if endian == "big" { "bpfeb" } else { "bpfel" };
     let status = Command::new(&clang)
         .args(["-target", target, "-mcpu=v3", "-O2", "-g", "-Wall", "-Werror"])
-        // The object must not contain a path of this machine.
+        // The object file must not contain a path of this machine.
         .args(["-fdebug-compilation-dir", ".", "-c", SOURCE, "-o"])
         .arg(object)
         .status()

@@ -17,7 +17,7 @@ type Result<T, E = Box<dyn Error>> = std::result::Result<T, E>;
 const PROGRAMS: [(&str, &str); 2] = [("all", "READ_ALL"), ("some", "READ_SOME")];
 /// The section of the functions that both programs call.
 const SHARED: &str = ".text";
-/// The section of the maps: for each one its type, the size of a value, and its flags.
+/// The section of the maps: for each map its type, the size of a value, and its flags.
 const MAPS: &str = ".maps";
 const MAP_SIZE: u64 = 12;
 /// The section of the variables. It becomes one more map, of a single value.
@@ -168,8 +168,8 @@ impl<'a> Linker<'a> {
         Ok(data.get(begin..begin + length? as usize).ok_or("no strings")?)
     }
 
-    /// The records of one part of `.BTF.ext`; `part` is the offset, in the header, of the beginning
-    /// of the part.
+    /// The records of one part of `.BTF.ext`; `part` is the offset of the field in the header that
+    /// says where the part begins.
     fn records(&self, part: usize) -> Result<Vec<Record<'a>>> {
         let data = self.section(".BTF.ext")?.data()?;
         let (header, begin, length) =
@@ -249,6 +249,8 @@ impl<'a> Linker<'a> {
         Ok(())
     }
 
+    /// Fills in the relocation of the instruction at the offset `at`. A number that only the loader
+    /// knows is added to `numbers`, with its offset and the name of the map or function.
     fn relocate(
         &self,
         code: &mut [u8],
@@ -277,7 +279,7 @@ impl<'a> Linker<'a> {
             (R_BPF_64_64, Some(section)) if section == self.section(VARIABLES)?.index() => {
                 numbers.push((at + NUMBER, VARIABLES.to_string()));
                 self.set_source(code, at, MAP_VALUE)?;
-                // The place in the value is the number of the second half.
+                // The position in the map's value is the number in the second half of the instruction.
                 let place = address.wrapping_add(number);
                 self.set_number(code, at + INSTRUCTION + NUMBER, place)?;
             }

@@ -1,10 +1,10 @@
 //! A BPF program that reads all processes and threads in one system call.
 //!
-//! It takes a build with the feature `bpf` and clang, Linux 6.7 with BTF, and the capabilities
-//! `CAP_BPF`, `CAP_PERFMON` and `CAP_SYS_PTRACE`.
+//! The program needs a build with the feature `bpf` and clang, Linux 6.7 or later with BTF, and the
+//! capabilities `CAP_BPF`, `CAP_PERFMON` and `CAP_SYS_PTRACE`.
 //!
-//! `build.rs` compiles `bpf/processes.bpf.c` with clang, and `build/link.rs` makes Rust code of the
-//! object. At loading, the numbers of maps and of the kernel's functions are put into the program
+//! `build.rs` compiles `bpf/processes.bpf.c` with clang, and `build/link.rs` turns the object file into
+//! Rust code. At loading, the numbers of maps and of the kernel's functions are put into the program
 //! (`bpf/program.rs`); the kernel itself finds the positions of the members of its structures.
 //! `BPF_PROG_RUN` walks the kernel's list of tasks and writes one slot of numbers for each process
 //! into arrays that this process has mapped. The program converts nothing; `process/bpf_slot.rs`
@@ -16,8 +16,8 @@
 //!   since they are half of the identity.
 //! - **The program shows no more than `/proc` would.** It is used only with `CAP_SYS_PTRACE`
 //!   (checked before each run, so that giving it up counts), in the first namespaces, with the
-//!   machine's own `/proc` and without `hidepid`. For each process it is tried once whether
-//!   `PID/io` may be read, for security modules may refuse more.
+//!   machine's own `/proc` and without `hidepid`. For each process, the reader tries once whether
+//!   `PID/io` may be read, because a security module may refuse it in spite of the capability.
 //! - **No lock is taken.** A thread may end after the sums of ended threads were read and before
 //!   the living threads are. The program reads the sequence number under which the kernel adds up
 //!   the sums; a slot is marked as torn if the number changed, and the process is read from `/proc`
@@ -30,9 +30,9 @@
 //!   Names are compared before a process is read.
 //! - **Memory is fetched ahead.** Waiting for a dozen cache lines of each process is most of a run.
 //!   So a run notes their addresses, and the next run reads a word of each, eight processes ahead.
-//! - **The verifier reads functions.** Loops and reads of memory are in functions that are not
-//!   inlined, because the verifier checks each function once; in one piece it would follow every
-//!   combination of branches.
+//! - **Loops and reads of memory are in functions that are not inlined.** The kernel's verifier checks
+//!   each such function once; if all code were in one function, it would follow every combination of
+//!   branches.
 //! - **The program is loaded after the third collection** of a session, since loading takes as long
 //!   as some eight readings of 600 processes. A refusal that could be foreseen (capabilities,
 //!   kernel, namespaces) is not a fault; any other refusal is reported once.
@@ -93,7 +93,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// A number of processes and one of threads: of the slots that there are, or of those that a run
+/// A number of processes and a number of threads: the slots that exist, or the slots that a run
 /// needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Room {

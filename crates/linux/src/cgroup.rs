@@ -125,7 +125,7 @@ impl Session for CgroupSession {
         let of_containers = collection.wants(TitleIndex(CONTAINER_PROCESS.index));
         for rows in &mut self.rows {
             let object = rows.object();
-            // The parents of processes are written with them: Cgroup, or Container.
+            // Processes need their parents in the same block, so Cgroup or Container is written too.
             let comes_along = (of_groups && object.index == CGROUP.index)
                 || (of_containers && object.index == CONTAINER.index);
             if !comes_along && !collection.wants(TitleIndex(object.index)) {
@@ -201,8 +201,8 @@ impl CgroupSession {
         self.find_owners();
     }
 
-    /// Sets for each group the container that it is or lies in ([`Group::owner`]), and the nearest
-    /// container around the group ([`Group::around`]). A group stands before its children.
+    /// Sets for each group the container that the group is or lies in ([`Group::owner`]), and the
+    /// nearest other container around the group ([`Group::around`]). Groups stand before their children.
     fn find_owners(&mut self) {
         let mut owner: Option<u32> = None;
         for at in 0..self.groups.len() {

@@ -10,7 +10,7 @@ pub enum ReaderChoice {
     Auto,
     /// Always from `/proc`.
     Proc,
-    /// By BPF. If the kernel refuses BPF, a collection of Process or Thread fails with the reason.
+    /// Always by BPF. If BPF cannot be used, a collection of Process or Thread fails with the reason.
     Bpf,
 }
 

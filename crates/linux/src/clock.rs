@@ -12,9 +12,9 @@
 //!   happens to the calendar.
 //! - `SystemTime` is the calendar at the moment of the sample; no formula uses it.
 //!
-//! A copy of another machine's `/proc` has a time of its own: `uptime`, counted from the start of
-//! the machine that `stat` gives (`btime`). If the copy lacks `uptime`, its time is unknown,
-//! and values that count from it are missing.
+//! The clocks of a copy of another machine's `/proc` stand still, at the time when the copy was
+//! made: the machine's start (`btime` in `stat`) plus `uptime`. If the copy lacks `uptime`, that
+//! time is unknown, and values that are calculated from it are missing.
 
 use crate::files::Reader;
 use crate::parse::{hundredths, keyed};
@@ -54,8 +54,8 @@ pub struct TimeBase {
 }
 
 impl TimeBase {
-    /// The time base of the machine that is read below `root`. For this machine it is fixed at first
-    /// use, so that every clock and provider of the process has the same.
+    /// The time base of the machine that is read below `root`. For this machine the base is fixed at
+    /// first use, so that every clock and provider of the process has the same base.
     #[must_use]
     pub fn of(root: &ProcRoot) -> Self {
         static BASE: OnceLock<FileTime> = OnceLock::new();
@@ -123,7 +123,7 @@ fn uptime(proc: &mut Reader) -> Option<i64> {
     i64::try_from(hundredths(seconds)?.checked_mul(100_000)?).ok()
 }
 
-/// The clock that a broker with this crate's providers needs.
+/// The clock for a broker with this crate's providers: it reads the clocks of each block.
 #[derive(Clone)]
 pub struct LinuxClock {
     base: TimeBase,
@@ -136,8 +136,8 @@ impl LinuxClock {
         Self { base: TimeBase::of(root) }
     }
 
-    /// The clocks for a block that is made now, and the calendar time in UTC; for a copy, the time
-    /// at which the copy was made.
+    /// The clocks for a block that is made now, and the calendar time in UTC; for a copy, both are
+    /// those of the time at which the copy was made.
     pub fn read(&mut self) -> (Clocks, CalendarTime) {
         self.read_by(nanos)
     }

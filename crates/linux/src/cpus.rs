@@ -115,7 +115,7 @@ impl SystemStat {
         for line in lines {
             others |= !line.starts_with(b"cpu");
             if let Some(rest) = line.strip_prefix(b"cpu") {
-                // The line `cpu` of all processors includes those that are off.
+                // The line `cpu` of all processors includes those that are off, and is not used.
                 let is_of_all = rest.first().is_some_and(|byte| *byte == b' ');
                 if !is_of_all {
                     self.has_all_cpus = true;
@@ -211,7 +211,7 @@ fn leading_digits(text: &[u8]) -> String {
 /// the growth of the processors that are in two consecutive samples.
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
-    /// Whether there has been a processor.
+    /// Whether any sample so far had a processor.
     started: bool,
     last: Vec<Cpu>,
     pub(crate) mean: Times,

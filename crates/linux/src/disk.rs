@@ -212,8 +212,8 @@ impl DiskSession {
 
     fn read_mounts(&mut self) -> Result<(), Errno> {
         let root = self.root.mounts().unwrap_or(Path::new("/"));
-        // If the root of mount points is another, the mounts of process 1 come before those of
-        // this program.
+        // If the mount points lie below another root than `/`, the mounts of process 1 are tried
+        // before those of this program.
         let elsewhere = root != Path::new("/");
         let mut files = [
             (c"self/mountinfo", &mut self.files.own_mounts),
@@ -224,8 +224,8 @@ impl DiskSession {
         }
         let mut result = Err(Errno::NOENT);
         for (path, file) in files {
-            // Both files are tried: a recorded tree has one of them, and reading that of process 1
-            // may not be permitted.
+            // Both files are tried: a copy may have only one of them, and reading the file of
+            // process 1 may not be permitted.
             match self.reader.system(path, file) {
                 Ok(text) => {
                     self.volumes.update(text, root, &mut self.devices, self.sys.as_ref());
@@ -261,7 +261,8 @@ impl DiskSession {
     }
 }
 
-/// The rows of one object; the last one becomes `_Total`.
+/// The rows of one object; the last row becomes `_Total`. The first `used` rows are filled; the others
+/// are kept for later collections.
 struct ObjectRows {
     object: &'static Object,
     rows: Vec<CounterValues>,
@@ -290,7 +291,7 @@ impl ObjectRows {
         }
     }
 
-    /// Writes the rows under these names, and the last one as `_Total`.
+    /// Writes the rows under these names, and the last row as `_Total`.
     fn write<'a>(
         &mut self,
         names: impl Iterator<Item = NameRef<'a>>,

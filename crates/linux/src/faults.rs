@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 /// The most faults of instances that are reported one by one for an object in a collection. Of
-/// further ones only the number is reported: if descriptors run out, every process has the same
+/// further faults only the number is reported: if descriptors run out, every process has the same
 /// fault.
 const SINGLE: usize = 16;
 
@@ -32,7 +32,7 @@ impl Faults {
         self.add(None, &message);
     }
 
-    /// Adds a fault of one instance; the text is made only for the first [`SINGLE`].
+    /// Adds a fault of one instance; the text is made only for the first [`SINGLE`] such faults.
     pub(crate) fn instance(&mut self, name: impl fmt::Display, message: impl fmt::Display) {
         self.instances += 1;
         if self.instances <= SINGLE {
@@ -140,9 +140,9 @@ pub(crate) fn unreadable(file: &CStr, error: Errno, faults: &mut Faults) {
     faults.object(format_args!("{}: {}", Text(file), describe(error)));
 }
 
-/// The numbers of the lines that begin with these words; `None` for a missing line, which is not a
-/// fault. A line with one of the words but no complete number is a fault, and so is a text that
-/// ends within a line.
+/// The values of the lines that begin with these words, in the order of the words; `None` for a
+/// missing line, which is not a fault. A line with one of the words but no complete number is a
+/// fault, and so is a text that ends within a line.
 pub(crate) fn numbers<const N: usize>(
     file: &CStr,
     text: &[u8],

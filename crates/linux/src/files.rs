@@ -4,7 +4,7 @@
 //! than half of the time. The descriptors come out of the program's limit, so a budget bounds the
 //! number of open files; beyond the budget, files are opened and closed at each reading. A
 //! descriptor belongs to one process for ever: after the process has ended, reading fails, even if
-//! its number was reused.
+//! another process has its process ID by then.
 
 mod budget;
 
@@ -73,7 +73,7 @@ impl Reader {
     }
 
     /// Lets this reader keep files open although its directory is not in procfs but in another file
-    /// system of the kernel. It gets half of the budget, so that the other half is left for
+    /// system of the kernel. The reader gets half of the budget, so that the other half is left for
     /// processes.
     pub(crate) fn keep_files(&mut self) {
         self.budget = Budget { limit: Budget::of_program().limit / 2 };
@@ -342,9 +342,9 @@ fn open_file(at: impl AsFd, path: &CStr) -> Result<OwnedFd, Errno> {
     retry_on_intr(|| openat(&at, path, flags, Mode::empty()))
 }
 
-/// Reads a file that the kernel makes in one piece into the front of `buffer`, and returns its
-/// length. A file that fills the whole buffer is read again with a larger one, and is
-/// [`Errno::FBIG`] from [`TOO_LARGE_AT_ONCE`] bytes on.
+/// Reads a file that the kernel makes in one piece into the front of `buffer`, and returns the
+/// file's length. A file that fills the whole buffer is read again with a larger buffer; if the
+/// buffer already has [`TOO_LARGE_AT_ONCE`] bytes or more, the error is [`Errno::FBIG`].
 fn read_small(fd: &OwnedFd, buffer: &mut Vec<u8>) -> Result<usize, Errno> {
     if buffer.is_empty() {
         buffer.resize(CONTENTS, 0);
@@ -460,7 +460,7 @@ impl PidPath {
         CStr::from_bytes_until_nul(&self.bytes).unwrap_or_default()
     }
 
-    /// Appends text. Text that does not fit is left out; no path here is that long.
+    /// Appends text. Text beyond 63 bytes is left out; no path here is that long.
     pub(crate) fn push(&mut self, text: &[u8]) {
         for (place, byte) in self.bytes.iter_mut().take(63).skip(self.length).zip(text) {
             *place = *byte;

@@ -19,12 +19,13 @@ struct Column<const N: usize> {
     is_on: bool,
 }
 
-/// The counts of processors that come and go, and their sums.
+/// The counts of processors (or of NUMA nodes) that come and go, and their sums. The counts are taken
+/// to have 32 bits.
 #[derive(Debug)]
 pub(crate) struct Tally<const N: usize> {
     columns: Vec<Column<N>>,
     sums: [u64; N],
-    /// Whether there has been a sample.
+    /// Whether any sample so far had a processor.
     started: bool,
 }
 
@@ -65,7 +66,7 @@ impl<const N: usize> Tally<N> {
         self.started |= !now.is_empty();
     }
 
-    /// The index of a processor's column, which is mostly `at`; `None` if there is none.
+    /// The index of a processor's column, which is mostly `at`; `None` if it has no column yet.
     fn place(&self, at: usize, cpu: u32) -> Option<usize> {
         match self.columns.get(at) {
             Some(column) if column.cpu == cpu => Some(at),
@@ -87,8 +88,8 @@ impl<const N: usize> Tally<N> {
     }
 }
 
-/// The growth of a 32-bit count that may have wrapped; 0 if the count shrank, which a growth of
-/// half the range or more is taken for.
+/// The growth of a 32-bit count that may have wrapped. A growth by half the range or more is taken
+/// for a count that shrank, and gives 0.
 fn growth(last: u64, now: u64) -> u64 {
     let grown = now.wrapping_sub(last) & 0xffff_ffff;
     if grown > 0x7fff_ffff { 0 } else { grown }
@@ -136,7 +137,7 @@ pub(crate) struct Interrupts {
 
 impl Interrupts {
     /// Takes the text of `/proc/interrupts` as the next sample. Returns `false`, and keeps the
-    /// counts of the sample before, if it could not be parsed in full.
+    /// counts of the sample before, if the text could not be parsed in full.
     pub(crate) fn parse(&mut self, text: &[u8]) -> bool {
         self.table.clear();
         self.has_clock = false;
@@ -198,13 +199,13 @@ pub(crate) const KINDS: [&[u8]; 10] = [
 pub(crate) struct SoftInterrupts {
     table: Vec<(u32, [u64; KINDS.len()])>,
     pub(crate) tally: Tally<{ KINDS.len() }>,
-    /// Whether the table has each of the [`KINDS`].
+    /// For each of the [`KINDS`], whether the newest table has its row.
     pub(crate) has: [bool; KINDS.len()],
 }
 
 impl SoftInterrupts {
-    /// Takes the text of `/proc/softirqs` as the next sample; returns `false`, and keeps the counts
-    /// of the sample before, if it is no table of soft interrupts.
+    /// Takes the text of `/proc/softirqs` as the next sample. Returns `false`, and keeps the counts
+    /// of the sample before, if the text is no table of soft interrupts.
     pub(crate) fn parse(&mut self, text: &[u8]) -> bool {
         self.table.clear();
         self.has = [false; KINDS.len()];

@@ -33,7 +33,7 @@
 //! # Ok::<(), perfhive_engine::SourceError>(())
 //! ```
 #![cfg(target_os = "linux")]
-// The clock of a process, and the mapped memory of the BPF reader.
+// Modules that need unsafe code allow it: the clock of a process, and the BPF reader.
 #![deny(unsafe_code)]
 #![cfg_attr(
     not(all(feature = "objects", feature = "processes")),
@@ -41,7 +41,7 @@
 )]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
-// Features gate modules: what implements a trait is compiled even where nothing uses it.
+// Features gate whole modules, because an implementation of a trait is compiled even if nothing uses it.
 mod bpf;
 #[cfg(feature = "objects")]
 mod cgroup;
@@ -82,8 +82,8 @@ pub use table::{counter_table, object_table};
 use perfhive_engine::Provider;
 use std::sync::Arc;
 
-/// The providers of this crate with default options, for the machine below `root`. [`object_table`] lists
-/// their objects with the features `objects` and `processes`.
+/// The providers of this crate with default options, for the machine below `root`. With the features
+/// `objects` and `processes`, they have every object that [`object_table`] lists.
 #[must_use]
 pub fn providers(root: &ProcRoot) -> Vec<Arc<dyn Provider>> {
     providers_with(root, &LinuxOptions::new())

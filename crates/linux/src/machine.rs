@@ -42,7 +42,7 @@ impl MachineSession {
     fn open(root: &ProcRoot, proc: Reader) -> Self {
         Self {
             proc,
-            // Without `/sys` there are no nodes and no sensors.
+            // Without `/sys`, all objects but Pressure are written without instances.
             sys: root.sys().and_then(|sys| Reader::open(sys).ok()),
             base: TimeBase::of(root),
             faults: Faults::default(),

@@ -87,7 +87,9 @@ struct Listed {
     name: (usize, usize),
 }
 
-/// The sums over all mappings of a process: address space in bytes by protection, and memory.
+/// The sums over all mappings of a process. `images`, `mapped` and `private` are the bytes of address
+/// space by protection: of images, of other files and shared memory, and of private mappings without
+/// a file. `memory` is in bytes, in the order of [`FIELDS`]; `None` if it was not read.
 struct Space {
     /// The position of the process in [`Maps::listed`].
     process: usize,
@@ -303,7 +305,7 @@ impl Maps {
     }
 
     /// The memory of a whole process in bytes, from `smaps_rollup`, in the order of [`FIELDS`].
-    /// `None` if the process has ended or may not be read, and after a fault.
+    /// `None` if the process has ended or may not be read; any other failure also adds a fault.
     fn rollup(&mut self, reader: &mut Reader, pid: u32) -> Option<[u64; FIELDS.len()]> {
         let mut path = PidPath::new(pid);
         let folder = path.len();

@@ -115,7 +115,7 @@ impl Session for NetworkSession {
 
 impl NetworkSession {
     /// Reads each file that a wanted protocol needs, once, and sets the counters of all wanted
-    /// protocols that need it.
+    /// protocols that need the file.
     fn read_files(&mut self) {
         for (file, fd) in File::ALL.into_iter().zip(&mut self.files) {
             let protocols = &mut self.protocols;

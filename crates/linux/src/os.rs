@@ -73,7 +73,7 @@ impl SystemSession {
     fn open(root: &ProcRoot, reader: Reader) -> Self {
         Self {
             reader,
-            // Without `/sys` there are no nodes and no frequencies.
+            // Without `/sys`, all processors count to node 0, and no frequency is known.
             sys: root.sys().and_then(|sys| Reader::open(sys).ok()),
             ticks: Ticks::of_system(),
             page: page_size() as u64,

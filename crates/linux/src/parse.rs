@@ -25,7 +25,7 @@ impl<'a> Words<'a> {
         Self { rest: text }
     }
 
-    /// The next word; `None` if there is none, or nothing follows it (it may be cut off).
+    /// The next word; `None` if there is no further word, or if no blank follows it: it may be cut off.
     pub(crate) fn next_word(&mut self) -> Option<&'a [u8]> {
         let word = after_blanks(self.rest);
         let mut rest = word;
@@ -143,8 +143,8 @@ pub(crate) const PF_KTHREAD: u64 = 0x0020_0000;
 pub(crate) const PF_EXITING: u64 = 0x0000_0004;
 
 impl<'a> Stat<'a> {
-    /// Parses the text of `stat`; `None` if it is invalid. The name may contain blanks, brackets
-    /// and line ends: it ends at the last bracket.
+    /// Parses the text of `stat`; `None` if it is invalid. The name may contain blanks, parentheses
+    /// and line ends: it ends at the last closing parenthesis.
     pub(crate) fn parse(text: &'a [u8]) -> Option<Self> {
         let open = text.iter().position(|byte| *byte == b'(')?;
         let close = last_place(text, b')')?;
@@ -303,8 +303,8 @@ pub(crate) fn kib_to_bytes(kib: u64) -> u64 {
     kib.saturating_mul(1024)
 }
 
-/// The numbers of the lines of a text that begins with exactly these lines in this order, which
-/// takes one comparison for each line ([`keyed`] takes more); `None` for another text.
+/// The result of [`keyed`] for a text that begins with exactly these lines in this order; `None` for
+/// any other text. It takes one comparison for each line, where [`keyed`] takes more.
 fn in_order<const N: usize>(text: &[u8], keys: [&[u8]; N]) -> Option<[Option<u64>; N]> {
     let mut values = [None; N];
     let mut rest = text;
@@ -318,15 +318,17 @@ fn in_order<const N: usize>(text: &[u8], keys: [&[u8]; N]) -> Option<[Option<u64
     Some(values)
 }
 
-/// The numbers of the complete lines that begin with these words; `None` for a line that is missing
-/// or has no number. If several lines with a number have one word, the first is used.
+/// The numbers that follow these words at the beginnings of complete lines, in the order of the
+/// words; `None` for a line that is missing or has no number. If several lines with a number begin
+/// with the same word, the first is used.
 pub(crate) fn keyed<const N: usize>(text: &[u8], keys: [&[u8]; N]) -> [Option<u64>; N] {
     let mut values = [None; N];
     fill_keyed(text, &keys, &mut values);
     values
 }
 
-/// Sets the values of [`keyed`]; compiled once for all numbers of words.
+/// Sets the values of [`keyed`]. It is a function of its own so that it is compiled only once, not for
+/// each `N`.
 fn fill_keyed(text: &[u8], keys: &[&[u8]], values: &mut [Option<u64>]) {
     let mut missing = keys.len();
     for line in whole_lines(text).0 {

@@ -128,7 +128,7 @@ struct ProcessSession {
     maps: Maps,
     threads: Lists,
     ended: Ended<GROWING>,
-    /// Whether all processes of the machine are seen.
+    /// Whether all processes of the machine are seen, and not only those of a namespace.
     sees_all: bool,
     ended_threads: Ended<THREAD_SUMS>,
     process: Layouts,
@@ -229,7 +229,7 @@ impl ProcessSession {
                 let done = self.bpf.sample(wants, &self.stat, count, few, &mut self.reader);
                 done.map_err(|refusal| ProviderError::Failed(format!("BPF: {refusal}")))?
             }
-            // A wanted counter that BPF does not tell is read from `/proc` for all processes.
+            // If BPF does not give a wanted counter, all processes are read from `/proc`.
             None => {
                 self.bpf.leave_out();
                 false
@@ -242,7 +242,7 @@ impl ProcessSession {
                     self.pids.retain(|pid| self.few.pids.binary_search(pid).is_ok());
                 }
             }
-            // Numbers alone need no list.
+            // Processes that are wanted by number need no list of all processes.
             false if is_few && !self.few.has_names() => {
                 self.pids.clone_from(&self.few.pids);
                 let Self { pids, tracked, reader, .. } = self;
@@ -319,7 +319,7 @@ impl ProcessSession {
             idle_place = Some(object.instance_count());
             object.instance_prefix(&InstanceHead::named("Idle"), idle.block())?;
         }
-        // Where the processors cannot be read now, the sum keeps what they did before.
+        // If the processors cannot be read now, the sum keeps the idle time that they had before.
         total.add_values(&idle);
         self.owners.clear();
         let Self { reader, bpf, tracked, owners, maps, copies, ended, sees_all, few, .. } = self;
@@ -347,7 +347,7 @@ impl ProcessSession {
         if !is_few {
             add_ended(&mut total, ended, growing, complete, kernel);
         }
-        // Read behind all processes, the clock is later than every start time.
+        // The clock is read after all processes, so that it is later than every start time.
         let now = self.base.now();
         let mut total = total.into_total(now, wanted, idle.len());
         let total_place = (!is_few).then_some(object.instance_count());

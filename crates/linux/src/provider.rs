@@ -22,7 +22,7 @@ pub(crate) struct LinuxProvider<F> {
 }
 
 /// A function that makes a reader of some counters of one instance of an object; `None` if these
-/// counters cannot be read apart.
+/// counters cannot be read without a collection.
 type MakeInstanceReader =
     fn(&ProcRoot, TitleIndex, &Identity, &[TitleIndex]) -> Option<Box<dyn InstanceReader>>;
 

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-/// The folders from which a machine is read: the system's own, a frozen machine with `uptime` as its
-/// clock, or the host's folders inside a container.
+/// The folders from which a machine is read: the system's own, the folders of a copy of a machine, with
+/// `uptime` as its clock, or the host's folders inside a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcRoot {
     proc: PathBuf,
@@ -25,7 +25,7 @@ impl ProcRoot {
         Self { proc: proc.into(), sys: None, mounts: None }
     }
 
-    /// A frozen machine: a folder with its `proc` and `sys`. The free space of its mount points is not
+    /// A copy of a machine: `folder` has its `proc` and `sys`. The free space of its mount points is not
     /// queried.
     pub fn frozen(folder: impl AsRef<Path>) -> Self {
         Self::new(folder.as_ref().join("proc")).with_sys(folder.as_ref().join("sys"))

@@ -81,14 +81,14 @@ pub(crate) fn objects() -> impl Iterator<Item = &'static Object> {
     FAMILIES.into_iter().flatten().copied()
 }
 
-/// The objects of this crate, each with its counters, as documentation.
+/// Every object of this crate with its counters, as documentation, whatever features are enabled.
 #[must_use]
 pub fn object_table() -> Vec<ObjectDoc> {
     objects().map(ObjectDoc::of).collect()
 }
 
-/// The counters of this crate's objects, present or absent, without
-/// bases, object by object.
+/// The counters of this crate's objects, object by object, without bases. Counters that Windows has
+/// and Linux has no values for are included as absent.
 #[must_use]
 pub fn counter_table() -> Vec<CounterDoc> {
     objects().flat_map(counters_of).collect()

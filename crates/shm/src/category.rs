@@ -18,7 +18,7 @@ use std::time::SystemTime;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Lifetime {
-    /// The instance lasts until it is removed, its category is taken away or the process ends.
+    /// The instance lasts until it is removed, its category's file is removed, or the process ends.
     #[default]
     Process,
     /// The instance also ends when the last handle to it or to one of its counters is dropped.
@@ -47,8 +47,8 @@ impl CategoryBuilder {
         self
     }
 
-    /// Makes the category one with instances, at most `most` at a time. Memory for all of them is
-    /// taken when the category is published.
+    /// Gives the category instances, at most `most` at a time. Memory for `most` instances is taken
+    /// when the category is published.
     #[must_use]
     pub fn instances(mut self, most: usize) -> Self {
         self.declared.instances = Some(most);
@@ -205,7 +205,7 @@ impl PublishedCategory {
     /// # Errors
     /// [`PublishErrorKind::BadName`] if there is no such counter, it has a base (see
     /// [`pair`](Self::pair)), or the category has instances. [`PublishErrorKind::Forked`] if the
-    /// category belongs to the process that this one was forked from.
+    /// category belongs to the process from which this process was forked.
     pub fn counter(&self, name: &str) -> Result<PublishedCounter, PublishError> {
         self.only()?.counter(name)
     }
@@ -228,11 +228,11 @@ impl PublishedCategory {
         self.instance_with("", Lifetime::Process, None)
     }
 
-    /// The instance called `name`. A missing one is created, with [`Lifetime::Process`].
+    /// The instance called `name`. A missing instance is created, with [`Lifetime::Process`].
     ///
     /// # Errors
     /// If the category has no instances or is full, the name is invalid, or the category belongs to
-    /// the process that this one was forked from.
+    /// the process from which this process was forked.
     pub fn instance(&self, name: &str) -> Result<PublishedInstance, PublishError> {
         self.check_name(name)?;
         self.instance_with(name, Lifetime::Process, None)
@@ -343,7 +343,7 @@ fn make_file(
         });
         tries += 1;
         match made {
-            // Another process has this name, or removed this file before it was locked.
+            // Another process uses this file name, or removed the file before it was locked.
             Err(error)
                 if tries < 8
                     && matches!(
@@ -432,14 +432,14 @@ impl Drop for Published {
         let state = shared.word(shared.places.live_at + live::STATE);
         state.store(WITHDRAWN, Ordering::Release);
         shared.file.withdraw();
-        // These handles hold the category. Dropping them takes the lock.
+        // The instances take the table's lock when they are dropped, so it is released first.
         let instances = std::mem::take(&mut shared.table().instances);
         drop(instances);
     }
 }
 
-/// An instance of a category, or the only one of a category without instances. Clones are handles
-/// to the same instance.
+/// An instance of a category; a category without instances has exactly one, without a name. Clones
+/// are handles to the same instance.
 #[derive(Clone, Debug)]
 pub struct PublishedInstance(Arc<InstanceShared>);
 

@@ -33,7 +33,7 @@ type Instance = Arc<dyn std::fmt::Debug + Send + Sync>;
 /// A counter without a base. Clones are handles to the same counter.
 ///
 /// Every change is one relaxed atomic operation: no lock, no system call, no allocation. In a
-/// process that was forked from the publishing one, changes have no effect.
+/// process that was forked from the publishing process, changes have no effect.
 #[derive(Clone, Debug)]
 pub struct PublishedCounter {
     cell: Cell,
@@ -100,8 +100,8 @@ impl PublishedCounter {
         self.add(nanoseconds(time));
     }
 
-    /// Starts to measure a time. When the guard is dropped, the nanoseconds since this call are
-    /// added to the counter, which is of a timer type.
+    /// Starts to measure a time. When the returned guard is dropped, the nanoseconds since this call
+    /// are added to the counter, which must be of a timer type.
     #[must_use = "it measures until it is dropped"]
     pub fn time(&self) -> ActiveTime<'_> {
         ActiveTime { counter: self, start: Instant::now() }
@@ -136,9 +136,9 @@ impl Drop for ActiveTime<'_> {
 /// A counter that has a base: an average, a fraction, a share of several items. Clones are handles
 /// to the same counter.
 ///
-/// Value and base change together, and readers see both or neither. An update of up to 16
-/// operations and half a second (or 2^29 of another unit) is one atomic addition; larger and
-/// negative ones are four. No update waits.
+/// Value and base change together, and readers see both changes or neither. An update of up to 16
+/// operations and half a second (or 2^29 of another unit) is one atomic addition; a larger or
+/// negative update is four. No addition waits; [`set`](Self::set) and [`get`](Self::get) may.
 #[derive(Clone, Debug)]
 pub struct PairCounter {
     cells: [Cell; 7],
@@ -192,14 +192,16 @@ impl PairCounter {
         OperationTime { counter: self, start: Instant::now() }
     }
 
-    /// Sets the value and the base. Simultaneous calls wait for each other.
+    /// Sets the value and the base. Waits while another thread sets them or adds large or negative
+    /// numbers.
     pub fn set(&self, value: u64, base: u64) {
         while self.guard.holds() && !self.pair().try_set(value, base) {
             std::thread::yield_now();
         }
     }
 
-    /// The value and the base, in this order, at one moment.
+    /// The value and the base, in this order, at one moment. Waits while another thread sets them or
+    /// adds large or negative numbers.
     #[must_use]
     pub fn get(&self) -> (u64, u64) {
         loop {

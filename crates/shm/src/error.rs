@@ -20,7 +20,7 @@ pub enum PublishErrorKind {
     /// The name is wrong: the category has no such counter or no instances, or the name is invalid
     /// for an instance.
     BadName,
-    /// The declared number of instances is reached.
+    /// The declared number of instances is reached. A removed instance counts while there are handles to it.
     Full,
     /// The folder cannot be used, or the file cannot be created.
     Unavailable,

@@ -34,9 +34,9 @@
 //! # Place and lifetime of the file
 //!
 //! The file lies in `/dev/shm/perfhive-UID`, on Windows in `%LOCALAPPDATA%\perfhive\counters`, or
-//! in the folder that the variable `PERFHIVE_COUNTERS` names. It is removed with the last handle to
-//! the category. If the process dies first, the kernel releases the file's lock: the instances
-//! vanish, and the next reader or writer with the right to do so removes the file.
+//! in the folder that the variable `PERFHIVE_COUNTERS` names. The file is removed when the last
+//! handle to the category is dropped. If the process dies first, the kernel releases the file's lock:
+//! the instances vanish, and the next reader or writer with the right to do so removes the file.
 //!
 //! # After a fork
 //!

@@ -98,9 +98,9 @@ fn is_being_made(file: &File, path: &Path) -> bool {
     name.ends_with(crate::layout::UNFINISHED) && !is_old().unwrap_or(false)
 }
 
-/// Whether a file is a published one: by its first bytes or, where these are lost, by the form of
-/// its name, which [`publish`]'s callers choose. The file of another version is left to that
-/// version.
+/// Whether a file is a file of counters of this version of the layout: by its first bytes or, if
+/// these are lost, by the form of its name, which [`publish`]'s callers choose. `false` for a file
+/// of another version, which is left to programs of that version.
 fn is_of_counters(file: &File, path: &Path) -> bool {
     if let Some([magic @ .., a, b, c, d]) = head(file)
         && magic == crate::layout::MAGIC

@@ -113,7 +113,7 @@ struct Sizes {
     value: u32,
     /// The largest number that a small update adds to the base.
     small_base: i64,
-    /// The limit of what a small update adds to the value, which is always less.
+    /// A small update adds less than this number to the value.
     small_value: i64,
     /// An update looks at the anchors if the base passes a multiple of this number.
     look_base: u64,
@@ -256,7 +256,7 @@ impl<W: Word> Pair<'_, W> {
                 continue; // Another thread renewed them.
             }
             let (more_value, more_base) = ahead(now, value, base);
-            // In this order: a renewed anchor of the base means that the value's is renewed, too.
+            // In this order: when the base's anchor is renewed, the value's was renewed before if due.
             if more_value >= VALUE_BEHIND {
                 self.value.replace(value, value.wrapping_add(more_value));
             }
@@ -270,7 +270,8 @@ impl<W: Word> Pair<'_, W> {
     /// Adds to the value and to the base in a large update.
     #[cold]
     fn add_large(&self, value: u64, base: u64) {
-        // A reader that sees one of the additions sees `begun`; one that sees `ended` sees both.
+        // A reader that sees one of the additions also sees `begun`; a reader that sees `ended` sees
+        // both additions.
         self.begun.add(1, Ordering::Relaxed);
         self.large_value.add(value, Ordering::Release);
         self.large_base.add(base, Ordering::Release);
@@ -289,7 +290,7 @@ impl<W: Word> Pair<'_, W> {
         settle(before, between, after)
     }
 
-    /// Takes the numbers of a read that follow the anchors.
+    /// Takes the numbers that a read takes second and last.
     fn read_on(&self) -> (Between, After) {
         let between = Between {
             tagged: self.tagged.get(Acquire),
@@ -308,8 +309,8 @@ impl<W: Word> Pair<'_, W> {
         if !self.begun.replace(ended, begun) {
             return false;
         }
-        // Reads fail from here until `ended` follows. Both are set as of the moment of the next
-        // read; small updates after it are added to them.
+        // Reads fail from here until `ended` follows. Value and base are set as of the moment of the
+        // read below; small updates after that moment are added to them.
         let told = loop {
             let (value, base) = (self.value.get(Acquire), self.base.get(Acquire));
             let before = Before { ended: begun, value, base };

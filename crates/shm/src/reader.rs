@@ -18,8 +18,8 @@ use std::ops::ControlFlow;
 pub struct FileContents {
     /// The part of the file that never changes: the category and its counters.
     pub definition: FileDefinition,
-    /// The instances; a category without instances has one without a name. An instance is left out
-    /// if a value of it does not belong to the same moment as its base.
+    /// The instances; a category without instances has one instance, without a name. An instance is
+    /// left out if one of its values does not belong to the same moment as the value's base.
     pub instances: Vec<InstanceValues>,
 }
 

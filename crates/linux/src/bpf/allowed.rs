@@ -39,7 +39,7 @@ pub(crate) fn capabilities() -> Result<(), Refusal> {
         .map_err(|error| Refusal::new(format!("capabilities: {error}")))?;
     let has = |one| sets.effective.contains(one);
     let bpf = |one| has(one) || has(CapabilitySet::SYS_ADMIN);
-    // Without the last one, `/proc` would not show every process in full.
+    // Without CAP_SYS_PTRACE, `/proc` would not show every process in full.
     let needed = [
         ("CAP_BPF", bpf(CapabilitySet::BPF)),
         ("CAP_PERFMON", bpf(CapabilitySet::PERFMON)),

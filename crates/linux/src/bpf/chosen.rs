@@ -68,8 +68,8 @@ impl Chosen {
 fn text_and_mask(pattern: &NamePattern) -> ([u8; NAME], [u8; NAME]) {
     let (mut text, mut mask) = ([0; NAME], [0; NAME]);
     let known = pattern.to_string();
-    // Further letters may be the same as one of ASCII without regard to case. A caret is an escape
-    // in the pattern's text. A number in parentheses may have been added to the name.
+    // A letter beyond ASCII may equal an ASCII letter when case is ignored. A caret is an escape in
+    // the pattern's text. A number in parentheses may have been added to the name.
     let end = |c: char| !c.is_ascii() || matches!(c, '*' | '^' | '(');
     let length = known.find(end).unwrap_or(known.len());
     let is_whole = length == known.len();
@@ -80,7 +80,7 @@ fn text_and_mask(pattern: &NamePattern) -> ([u8; NAME], [u8; NAME]) {
         let case = if byte.is_ascii_alphabetic() { 0x20 } else { 0 };
         (*text, *mask) = (byte & !case, !case);
     }
-    // The zero behind the name.
+    // A whole name must end here, so the zero behind it counts, too.
     if let Some(mask) = mask.get_mut(begin.len()).filter(|_| is_whole) {
         *mask = 0xff;
     }

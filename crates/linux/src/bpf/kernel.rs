@@ -25,8 +25,8 @@ pub(super) struct Loadable<'a> {
     pub(super) members: &'a [u8],
 }
 
-/// The licence that is given to the kernel. Some of the kernel's functions are only for programs
-/// under such a licence. The program may be used under either of its own licences, too.
+/// The licence that is stated to the kernel, as text with a zero behind it. Some of the kernel's
+/// functions are only for programs that are also under the GPL.
 const LICENCE: &[u8] = b"Dual MIT/GPL\0";
 
 /// The size in bytes of an instruction.
@@ -49,7 +49,8 @@ const PROG_TYPE_SYSCALL: u32 = 31;
 /// The flag of a program that may sleep, as a program of this type must.
 const MAY_SLEEP: u32 = 1 << 4;
 
-/// The most times that loading is tried: a signal interrupts the kernel's check of the program.
+/// The most times that loading is tried. A signal may interrupt the kernel's check of the program
+/// ([`Errno::AGAIN`]); loading is then tried again.
 const TRIES: u32 = 40;
 
 type Name = [u8; 16];
@@ -71,7 +72,7 @@ fn name(text: &str) -> Name {
 /// memory if the command does.
 unsafe fn call<T>(command: u32, attributes: &mut T) -> Result<i32, Errno> {
     let place = std::ptr::from_mut(attributes);
-    // SAFETY: as many bytes as are stated are there; for what they mean the caller vouches.
+    // SAFETY: `attributes` has as many bytes as are stated; the caller vouches for their meaning.
     let result = unsafe { libc::syscall(libc::SYS_bpf, command, place, size_of::<T>()) };
     i32::try_from(result).ok().filter(|result| *result >= 0).ok_or_else(|| {
         let error = std::io::Error::last_os_error();
@@ -85,7 +86,7 @@ unsafe fn call<T>(command: u32, attributes: &mut T) -> Result<i32, Errno> {
 /// # Safety
 /// As of [`call`], and the command returns a descriptor that nothing else owns.
 unsafe fn call_for_descriptor<T>(command: u32, attributes: &mut T) -> Result<OwnedFd, Errno> {
-    // SAFETY: the caller vouches for both.
+    // SAFETY: the caller vouches for the fields, and for the descriptor that nothing else owns.
     unsafe { call(command, attributes).map(|number| OwnedFd::from_raw_fd(number)) }
 }
 
@@ -253,7 +254,7 @@ pub(super) fn load_program(program: &Loadable<'_>) -> Result<OwnedFd, Errno> {
     }
 }
 
-/// Runs a program, which may change its arguments.
+/// Runs a loaded program; the program may write results into `arguments`.
 pub(super) fn run(program: BorrowedFd<'_>, arguments: &mut [u32]) -> Result<(), Errno> {
     #[repr(C)]
     struct Attributes {

@@ -46,10 +46,10 @@ impl<T: Plain> Mapped<T> {
     /// The first `count` entries, or all if there are fewer.
     pub(super) fn entries(&self, count: usize) -> &[T] {
         // SAFETY: the mapping begins at a page, is that long, and lives as long as `self`. Any
-        // bytes are a `T`. They are written by the program of this map while it runs; its owner
-        // holds this and runs it through an exclusive reference, so that no slice is in use then.
-        // The map has no name to find it by; a process that may look up maps by number and change
-        // them can change this program's memory in any case.
+        // bytes are a `T`. Only the BPF program writes them, while it runs. `Program` owns this
+        // mapping and runs the BPF program through an exclusive reference, so that no slice is in
+        // use then. The map has no name to find it by; a process that may look up maps by number
+        // and change them can change this program's memory in any case.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), count.min(self.count)) }
     }
 }

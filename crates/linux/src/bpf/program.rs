@@ -48,8 +48,8 @@ pub(crate) struct Program {
 pub(crate) use allowed::capabilities as may_go_on;
 
 impl Program {
-    /// Loads the program with room for this number of slots, if it may be used for the machine
-    /// below `root`. `may_choose` loads the program for chosen processes, too, which takes longer.
+    /// Loads the program with room for this number of slots; an error if it may not be used for the
+    /// machine below `root`. `may_choose` loads the program for chosen processes, too, which takes longer.
     pub(crate) fn load(root: &ProcRoot, room: Room, may_choose: bool) -> Result<Self, Refusal> {
         allowed::check(root)?;
         let failed = |error: Errno| allowed::failed(&error.to_string());
@@ -91,7 +91,7 @@ impl Program {
         })
     }
 
-    /// Reads all processes, or with `chosen` the chosen ones and perhaps others with names that
+    /// Reads all processes, or with `chosen` the chosen processes and perhaps others with names that
     /// begin alike. Returns the numbers of processes and threads found, which may exceed the room.
     /// `processors` is the highest number of an active processor, plus 1.
     pub(crate) fn run(
@@ -100,7 +100,7 @@ impl Program {
         processors: u32,
         chosen: Option<&Chosen>,
     ) -> Result<Room, Refusal> {
-        // Those of the struct `arguments`.
+        // The members of the struct `arguments` in `processes.bpf.c`, in its order.
         let mut arguments = [wants.bits(), 0, 0, processors, 0, 0, 0];
         match chosen {
             None => call(&self.read_all, &mut arguments)?,
@@ -174,8 +174,8 @@ fn call(program: &OwnedFd, arguments: &mut [u32; 7]) -> Result<(), Refusal> {
 }
 
 impl Code {
-    /// The instructions with the kernel's number of each function in its places; the error is the
-    /// first function that has no number in `numbers`.
+    /// The instructions with the numbers of maps and of the kernel's functions put in their places;
+    /// the error names the first map or function that has no number in `numbers`.
     fn complete(&self, numbers: &HashMap<&str, u32>) -> Result<Vec<u8>, Refusal> {
         let mut code = self.instructions.to_vec();
         for (at, name) in self.numbers {

@@ -37,12 +37,12 @@ pub(crate) struct ProcessSlot {
     pub(crate) parent: u32,
     pub(crate) threads: u32,
     pub(crate) marks: u32,
-    /// The [`Wants`] of the run that last read the slot in full. If the next run wants other parts,
-    /// it reads the process anew.
+    /// The [`Wants`], as bits, of the run that last read the process in full. If the next run wants
+    /// other parts, it reads the process in full again.
     pub(crate) wanted: u16,
     /// Not 0 if all values but the threads are the same as in the run before.
     pub(crate) same: u16,
-    /// The number of the first slot of the process's threads, if threads were wanted.
+    /// The index of the first slot of the process's threads, if threads were wanted.
     pub(crate) first_thread: u32,
     pub(crate) thread_slots: u32,
     pub(crate) unused: u32,
@@ -117,7 +117,7 @@ pub(crate) struct ThreadSlot {
     pub(crate) unused: u32,
 }
 
-// Entries of an array map are multiples of 8 bytes, so that slots lie without gaps.
+// The kernel rounds entries of an array map up to 8 bytes; with multiples of 8, slots lie without gaps.
 const _: () = assert!(
     size_of::<ProcessSlot>() == 112
         && size_of::<ProcessDetail>() == 264

@@ -28,7 +28,8 @@ pub(super) struct Group {
     /// groups; `None` outside of containers.
     pub(super) around: Option<u32>,
     /// The container to which the group's processes belong, as a position among the groups: the
-    /// group itself if it is a container, or else the one around it.
+    /// group itself if it is a container, or else the nearest one around it. `None` outside of
+    /// containers.
     pub(super) owner: Option<u32>,
     /// The position of the group among the instances of Cgroup; `None` if it has no instance in
     /// this collection.
@@ -77,8 +78,8 @@ impl Group {
 
     /// Notes that a file is missing or refused. The missing files of a group are skipped in the 8
     /// to 15 collections after the first of them was noted. Then all are tried again, because a
-    /// controller may be switched on. The number depends on the group's inode, so that not all
-    /// groups try in the same collection.
+    /// controller may have been switched on. The number of collections depends on the group's inode,
+    /// so that not all groups try in the same collection.
     fn miss(&mut self, file: File) {
         self.absent |= file.bit();
         if self.pause == 0 {
@@ -139,8 +140,8 @@ impl GroupReader {
         self.hierarchies.iter().any(|hierarchy| hierarchy.controllers.is_some())
     }
 
-    /// The text of a file of a group. `None` if the file is missing, may not be read, or its group
-    /// has ended; and after any other error, which becomes a fault.
+    /// The text of a file of a group; `None` if it cannot be read. That is no fault if the file is
+    /// missing or refused, or if the group has ended; any other error becomes a fault.
     pub(super) fn read(&mut self, group: &mut Group, file: File) -> Option<&[u8]> {
         if group.absent & file.bit() != 0 {
             return None;

@@ -11,17 +11,17 @@ use std::fmt;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-/// The controllers of version 1 with hierarchies that are read. A controller that version 1 has is
-/// missing in a hierarchy of version 2 beside it.
+/// The controllers of version 1 with hierarchies that are read. A machine may mount both versions;
+/// a controller that is in use in version 1 is then missing in version 2.
 const CONTROLLERS: [&[u8]; 4] = [b"cpuacct", b"memory", b"cpu", b"pids"];
-/// The number of controllers at the front of [`CONTROLLERS`] that decide: version 1 is read if it
-/// has one of them.
+/// The number of controllers at the front of [`CONTROLLERS`] that decide the version: version 1 is
+/// read if one of them is mounted there, otherwise version 2.
 const DECISIVE: usize = 2;
 
 /// Opens a reader of the mounted control groups, of version 1 or 2; the error says why there is
 /// none.
 pub(super) fn find(root: &ProcRoot, proc: &mut Reader) -> Result<GroupReader, Problem> {
-    // Some recorded trees have only `mounts`, the shorter list.
+    // Some copies have only `mounts`, the shorter list.
     let mut file = None;
     let read = proc.system(c"self/mountinfo", &mut file);
     let mounts = match read {
@@ -93,7 +93,7 @@ fn below(root: &ProcRoot, point: &Path) -> Option<PathBuf> {
     if let (Some(sys), Ok(rest)) = (root.sys(), point.strip_prefix("/sys")) {
         return Some(sys.join(rest));
     }
-    // A frozen machine may have the mount point beside its `sys`.
+    // A copy of a machine may have the mount point beside its `sys`.
     let folder = root.mounts().or_else(|| root.sys()?.parent())?;
     Some(folder.join(point.strip_prefix("/").ok()?))
 }

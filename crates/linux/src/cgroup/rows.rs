@@ -38,7 +38,8 @@ struct Instance {
 }
 
 /// An object with an instance for each group or container, and the values read for it. All groups
-/// are read before one is written, because the definitions list the counters that any group has.
+/// are read before the first is written, because the definitions list every counter that at least
+/// one group has.
 pub(super) struct Rows {
     object: &'static Object,
     sources: Vec<(u64, &'static Source)>,
@@ -47,7 +48,7 @@ pub(super) struct Rows {
     row: CounterValues,
     instances: Vec<Instance>,
     values: Vec<u64>,
-    /// The name of the group that is compared with the wanted instances.
+    /// A buffer for the instance name that is compared with the wanted names.
     name: String,
 }
 
@@ -77,8 +78,8 @@ impl Rows {
     }
 
     /// Reads the groups, and writes the groups that have values as instances. With `whole`, all
-    /// groups are written, even if the collection wants only some. If no control group has values,
-    /// the object is left out and a fault gives the reason.
+    /// groups are written, even if the collection wants only some. If all groups were read and none
+    /// has values, the object is left out and a fault gives the reason.
     pub(super) fn write(
         &mut self,
         collection: &Collection<'_>,
@@ -184,7 +185,7 @@ impl Rows {
 }
 
 /// Copies the values of the counters in `mask` into `out`, up to the first counter that `known`
-/// lacks; returns the number of copied values. `values` has one for each counter of `known`.
+/// lacks; returns the number of copied values. `values` has a value for each counter in `known`.
 fn prefix(mask: u64, known: u64, values: &[u64], out: &mut [u64; MOST]) -> usize {
     let mut values = values.iter();
     let mut count = 0;

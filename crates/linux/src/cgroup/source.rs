@@ -77,8 +77,8 @@ fn tick_millis(number: u64) -> u64 {
     number.saturating_mul(10)
 }
 
-/// The least number by which version 1 says "no limit". The kernel writes the largest number of
-/// bytes that is a whole number of pages, and pages have different sizes.
+/// The number from which on a limit of version 1 means "no limit". The kernel then writes the
+/// largest number of bytes that is a whole number of pages, and pages have different sizes.
 const NO_LIMIT: u64 = i64::MAX as u64 - 0xffff;
 
 const CPU_TIMES: [Field; 3] = [

@@ -23,7 +23,9 @@ pub(super) struct Device {
     /// A number that no other device of the session has.
     pub(super) serial: u64,
     pub(super) name: Vec<u8>,
+    /// The device's name as UTF-16, for the instance.
     pub(super) units: Vec<u16>,
+    /// The device number: major, minor.
     number: (u32, u32),
     /// Whether the device is a disk: a whole device (no partition) that does not consist of other
     /// devices, and has no name of [`NO_DISKS`].
@@ -240,7 +242,8 @@ impl Devices {
 }
 
 impl Device {
-    /// The device's counts: those of the kernel when it was first seen, and their growth since.
+    /// The device's counts: the kernel's counts when the device was first seen, plus their growth
+    /// since.
     pub(super) fn io(&self) -> &DeviceCounts {
         &self.track.io
     }

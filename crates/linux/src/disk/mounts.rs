@@ -6,8 +6,8 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// The types of file systems on block devices that have a number of their own, not that of the
-/// device.
+/// The types of file systems that lie on block devices, but have a device number of their own, which
+/// is the number of no block device.
 const POOLS: [&[u8]; 4] = [b"btrfs", b"bcachefs", b"zfs", b"ubifs"];
 /// The types of file systems of images, which never have free space.
 const IMAGES: [&[u8]; 5] = [b"squashfs", b"erofs", b"cramfs", b"romfs", b"iso9660"];
@@ -27,7 +27,7 @@ const HARMLESS: [&[u8]; 10] = [
     b"aufs",
     b"cgroup2",
 ];
-/// The most levels of mounts that are followed; a mount on more of them is left out.
+/// The most levels of mounts that are followed; a mount below more levels is left out.
 const DEEPEST: usize = 256;
 /// The most mount points of a file system at which its space is queried.
 const PLACES: usize = 8;
@@ -39,10 +39,12 @@ pub(super) struct Volume {
     pub(super) name: Vec<u16>,
     /// The first mount point as text, for messages.
     pub(super) text: String,
-    /// The number of the file system's device, or for a [`Pool`] its own number.
+    /// The device number (major, minor): of the file system's device, or for a [`Pool`] of the file
+    /// system itself.
     pub(super) number: (u32, u32),
     pub(super) pool: Option<Pool>,
-    /// The paths of the file system's mount points, below the root of mount points.
+    /// The paths by which this program reaches the first [`PLACES`] mount points: each begins with the
+    /// root of mount points.
     pub(super) places: Vec<CString>,
 }
 
@@ -112,9 +114,9 @@ impl<'a> Mount<'a> {
 }
 
 impl Mounts {
-    /// Finds the file systems on disks in the text of a table of mounts. Those behind a file system
-    /// that needs another machine or program are left out. Mount points lie below `root`, which
-    /// stands for `/`.
+    /// Finds the file systems on disks in the text of a table of mounts. A file system is left out if
+    /// the path to it leads through a file system that needs another machine or program. Mount points
+    /// lie below `root`, which stands for `/`.
     pub(super) fn parse(text: &[u8], root: &Path) -> Self {
         let mut this = Self::default();
         let (lines, cut) = whole_lines(text);
@@ -178,7 +180,7 @@ fn is_below_local(by_id: &[(u64, u64, bool)], mut parent: u64) -> bool {
         match found.and_then(|at| by_id.get(at)) {
             Some((_, _, false)) => return false,
             Some((id, above, true)) if id != above => parent = *above,
-            // The root, or a mount outside of the root of this program.
+            // The root of all mounts, or a mount that the table of this program does not list.
             _ => return true,
         }
     }

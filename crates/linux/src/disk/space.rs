@@ -72,7 +72,7 @@ pub(super) fn ask(volume: &Volume) -> Result<Space, Refusal> {
 
 fn ask_at(volume: &Volume, place: &CStr) -> Result<Space, Refusal> {
     // `O_PATH` opens no device, pipe or automount. As long as the handle is open, the file system
-    // cannot be unmounted; so it is closed at once.
+    // cannot be unmounted; so the handle is closed when this function returns.
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let handle = retry_on_intr(|| openat(CWD, place, flags, Mode::empty()));
     let handle = handle.map_err(Refusal::System)?;

@@ -1,8 +1,8 @@
 //! The lines of `/proc/diskstats`, and the counts of each device, continued from sample to sample.
 //!
 //! The kernel prints times as 32-bit milliseconds, and on 32-bit machines counts
-//! as 32-bit numbers: both wrap. The counts of a session continue across a wrap, and
-//! when another device replaces one of the same name.
+//! as 32-bit numbers: both wrap. The counts of a session continue across a wrap, and also
+//! when a device is replaced by another device of the same name.
 
 use crate::parse::{Words, number};
 
@@ -103,17 +103,17 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The counts of a device: those of the kernel when it was first seen, and their growth since.
+/// The counts of a device: the kernel's counts when the device was first seen, plus their growth since.
 #[derive(Clone, Debug)]
 pub(super) struct DeviceCounts {
     pub(super) known: FieldGroups,
-    /// The kernel's counts, continued where they wrapped or began anew. The number of requests
-    /// under way is the kernel's present one.
+    /// The kernel's counts, continued where they wrapped or began anew. Only the number of requests
+    /// under way is not continued: it is the kernel's newest number.
     pub(super) counts: [u64; FIELDS],
     /// The time during which no request was under way, in 100 ns units.
     pub(super) idle: u64,
-    /// The growth since the previous sample; `None` if the device was not in it, or was another
-    /// device.
+    /// The growth since the previous sample; `None` if that sample lacked the device, or had another
+    /// device under its name.
     pub(super) step: Option<Growth>,
 }
 
@@ -139,12 +139,13 @@ pub(super) struct Track {
 /// The number of 100 ns units in a millisecond.
 pub(super) const UNITS: u64 = 10_000;
 
-/// The number of milliseconds by which busy time may exceed the time that passed, for its decrease
-/// to count as a wrap: samples and steps of the kernel's clock do not coincide.
+/// The most milliseconds by which the growth of busy time may exceed the time that passed. If busy time
+/// went back, and a wrap would mean more growth than that, it is no wrap: the device was replaced. Some
+/// excess is normal, since the steps of the kernel's clock do not coincide with samples.
 const SLACK: u64 = 10_000;
 
 impl Track {
-    /// The track of a device whose first line this is. `now` is in 100 ns units after the start of
+    /// The track of a device, begun with its first line. `now` is in 100 ns units after the start of
     /// the machine.
     pub(super) fn new(line: &Line<'_>, now: u64) -> Self {
         let idle = now.saturating_sub(line.fields[BUSY].saturating_mul(UNITS));
@@ -153,8 +154,8 @@ impl Track {
     }
 
     /// Takes the line of the next sample. `same` is false if the device is known to be another
-    /// device than before; otherwise the numbers, and which of them the line has, decide whether it
-    /// is.
+    /// device than before. Otherwise it still counts as another device if the line has other groups
+    /// of numbers, or if a number went back and no wrap explains it.
     pub(super) fn update(&mut self, line: &Line<'_>, now: u64, same: bool) {
         let passed = now.saturating_sub(self.at);
         self.at = now;
@@ -205,8 +206,8 @@ fn grown(before: &[u64; FIELDS], now: &[u64; FIELDS], passed: u64) -> Option<[u6
     Some(steps)
 }
 
-/// The growth of a 32-bit count that wrapped; `None` if it did not: a wrap starts in the upper half of the
-/// range and grows by less than half of it.
+/// The growth of a 32-bit count that wrapped; `None` if it did not wrap. For a wrap, the count was in the
+/// upper half of the range before, and grew by less than half of the range.
 fn unwrapped(before: u64, now: u64) -> Option<u64> {
     let before = u32::try_from(before).ok()?;
     let now = u32::try_from(now).ok()?;

@@ -20,7 +20,7 @@ const REMOVED: &[u8] = b"\\040(deleted)";
 pub(super) struct Swaps {
     list: Vec<Swap>,
     count: usize,
-    /// The name of each area as the file has it, by place.
+    /// The name of each area as `/proc/swaps` has it, at the area's position in `list`.
     names: Vec<Vec<u8>>,
 }
 

@@ -47,7 +47,7 @@ impl Sys {
         buffer.get(..length).map(|text| text.trim_ascii().to_vec())
     }
 
-    /// The number of devices of the btrfs that lies on a device; `None` if there is no btrfs.
+    /// The number of devices of the btrfs that lies on a device; `None` if no btrfs lies on it.
     pub(super) fn devices_of_btrfs(&self, device: &[u8]) -> Option<usize> {
         names(&self.dir, c"fs/btrfs").iter().find_map(|id| {
             let path = CString::new([b"fs/btrfs/", &id[..], b"/devices"].concat()).ok()?;
@@ -63,8 +63,8 @@ impl Sys {
         parse(buffer.get(..length)?)
     }
 
-    /// The number in a file, as [`number`](Self::number) reads it. The file stays open in `file` if
-    /// it is the kernel's and not too many are open; `None` if the number cannot be read.
+    /// The number in a file; `None` if it cannot be read. The file stays open in `file` if the folder
+    /// is the kernel's own `/sys` and fewer than [`KEPT`] files are open.
     pub(super) fn number_kept(&mut self, path: &CStr, file: &mut KeptFile) -> Option<u64> {
         let mut buffer = [0; 32];
         if let Some(open) = &file.0 {

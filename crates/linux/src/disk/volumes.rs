@@ -14,10 +14,10 @@ const REMEMBERED: usize = 64;
 /// A file system, and the counts of its device.
 pub(super) struct Mounted {
     pub(super) volume: Volume,
-    /// The name of the device of a [`Pool`](super::mounts::Pool); `None` for another file system,
-    /// and if the pool has several devices or an unknown one.
+    /// The name of the only device of a [`Pool`](super::mounts::Pool); `None` for any other file
+    /// system, and for a pool with several devices or an unknown device.
     device: Option<Vec<u8>>,
-    /// The device in the previous sample, and its counts then; `None` if it was not found.
+    /// The device in the previous sample, and its counts then; `None` if no device was found then.
     last: Option<Last>,
     io: Option<DeviceCounts>,
     /// Whether the file system's device was found in this sample.

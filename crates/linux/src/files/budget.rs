@@ -48,7 +48,7 @@ impl Budget {
     /// The budget of this program: half of its limit on open files, less 64 for other files, and at most
     /// the number that was [set](keep_open_at_most).
     pub(crate) fn of_program() -> Self {
-        // Without these features few files are kept; the limit is taken for the usual one.
+        // Without these features few files are kept; the usual soft limit is assumed.
         #[cfg(not(any(feature = "objects", feature = "processes")))]
         let soft = 1024;
         #[cfg(any(feature = "objects", feature = "processes"))]
@@ -75,7 +75,7 @@ impl Budget {
     }
 }
 
-/// A kept descriptor, which counts until it is dropped.
+/// A kept descriptor, which counts in [`KEPT`] until it is dropped.
 pub(super) struct KeptFd(pub(super) OwnedFd);
 
 impl Drop for KeptFd {

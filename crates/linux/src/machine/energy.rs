@@ -38,7 +38,7 @@ struct Meter {
     /// the number is unknown; `None` before the first reading.
     range: Option<u64>,
     /// The last reading in microjoules, and its time in 100 ns units; `None` before the first
-    /// reading and after a failed one.
+    /// reading and after a failed reading.
     last: Option<(u64, u64)>,
     /// The energy in microjoules: the first reading plus the growth since, without the growth
     /// across a failed reading, and across a new beginning of a meter with an unknown `range`.
@@ -182,8 +182,8 @@ impl Meter {
     }
 }
 
-/// The name of a meter behind the name of the meter that contains it, such as `package-0 core`;
-/// `None` if either name cannot be read.
+/// The name of a meter behind the name of the meter that contains it, such as `package-0 core`; an
+/// outermost meter has only its own name. `None` if a name cannot be read.
 fn name_of(sys: &mut Reader, folder: &[u8]) -> Option<Vec<u8>> {
     let own = read_name(sys, folder)?;
     let parent = folder.iter().rposition(|byte| *byte == b':').and_then(|at| folder.get(..at));

@@ -100,7 +100,7 @@ impl IdleStates {
                             }
                             None => "not understood",
                         },
-                        // The kernel is older, or the processor was just switched off.
+                        // An older kernel lacks the file, or the processor was just switched off.
                         Err(error) if is_gone(error) || error == Errno::NODEV => continue,
                         Err(error) => describe(error),
                     };

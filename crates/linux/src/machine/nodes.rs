@@ -74,7 +74,8 @@ struct Node {
     numastat: KeptFile,
     sizes: [Option<u64>; SIZES.len()],
     events: [Option<u64>; EVENTS.len()],
-    /// The last values of the events, which the total has; 0 for an event that was never read.
+    /// The last values of the events that could be read, for `_Total`; 0 for an event that was
+    /// never read.
     counted: [u64; EVENTS.len()],
 }
 
@@ -163,8 +164,8 @@ impl Node {
         }
     }
 
-    /// Reads the node's files; returns `false` if the node no longer exists. A file that cannot be
-    /// read is a fault, and its counters have no value.
+    /// Reads the node's files; returns `false` if the node no longer exists. If a file cannot be
+    /// read, its counters have no value; that is a fault, unless the node has no `numastat`.
     fn read(&mut self, sys: &mut Reader, text: &mut Vec<u8>, faults: &mut Faults) -> bool {
         let mut path = PidPath::numbered(b"devices/system/node/node", self.number);
         let length = path.len();

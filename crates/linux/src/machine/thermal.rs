@@ -131,7 +131,7 @@ fn tenths_of_kelvin(text: &[u8]) -> Option<u64> {
         Some(digits) => -i64::try_from(number(digits)?).ok()?,
         None => i64::try_from(number(digits)?).ok()?,
     };
-    // Some drivers report a temperature below absolute zero as "no reading"; it gives `None`.
+    // Some drivers report "no reading" as a temperature below absolute zero, which gives `None`.
     u64::try_from(milli.checked_add(FREEZING)?.checked_add(50)? / 100).ok()
 }
 

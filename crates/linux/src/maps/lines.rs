@@ -9,11 +9,11 @@ use rustix::fd::OwnedFd;
 use rustix::io::{Errno, pread, retry_on_intr};
 use std::fmt;
 
-/// The size of the buffer in bytes: more than the longest line. Its path has 4095 bytes, each of
-/// which the kernel may write as four.
+/// The size of the buffer in bytes: more than the longest line. The path in a line has at most 4095
+/// bytes, each of which the kernel may write as four bytes.
 const BUFFER: usize = 64 << 10;
-/// The most bytes that are read of a file. No file reaches them: they are several hundred thousand
-/// mappings in `smaps`.
+/// The most bytes that are read of a file. No file has so many: in `smaps`, they would be several
+/// hundred thousand mappings.
 const TOO_LONG: u64 = 1 << 30;
 
 const _: () = assert!(BUFFER > 4 * 4096);

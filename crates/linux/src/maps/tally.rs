@@ -93,10 +93,10 @@ pub(super) struct Tally {
     /// The sums over the private mappings without a file, including address space that is only
     /// reserved.
     pub(super) private: Sums,
-    /// The number of lines of [`FIELDS`] that `smaps` has had.
+    /// The number of lines with one of the [`FIELDS`] that were added to sums.
     told: u64,
-    /// The number of lines of [`FIELDS`] that `smaps` should have had: one of each for every
-    /// mapping.
+    /// The number of such lines that `smaps` should have had: one line of each field for every
+    /// counted mapping.
     expected: u64,
 }
 
@@ -126,8 +126,8 @@ impl Tally {
         let Some(mapping) = Mapping::parse(line) else {
             return Err(Broken::Text("a line is not understood"));
         };
-        // Between two pieces a listed mapping may have grown or merged with the next one: no byte
-        // counts twice.
+        // Between two reads of the file, a mapping that was listed may have grown, or merged with the
+        // next mapping. Only bytes behind the mappings so far are counted, so no byte counts twice.
         let start = mapping.start.max(self.end);
         if mapping.start >= KERNEL || mapping.end <= start {
             self.current = Current::Nothing;
@@ -163,7 +163,7 @@ impl Tally {
     /// [`FIELDS`] is skipped.
     fn field(&mut self, line: &[u8]) -> Result<(), Broken> {
         let Some(which) = FIELDS.iter().position(|field| line.starts_with(field)) else {
-            // Another line of `smaps`; or a line that is no such line.
+            // Either a line with another field of `smaps`, or a line that does not belong there.
             let is_field = line.first().is_some_and(u8::is_ascii_uppercase) && line.contains(&b':');
             return if is_field { Ok(()) } else { Err(Broken::Text("a line is not understood")) };
         };

@@ -201,7 +201,7 @@ impl Interfaces {
     }
 
     /// Reads every interface into `lines`; returns the number of filled lines. An interface that
-    /// took over the name of another one has no values in its first collection.
+    /// took over the name of another interface has no values in its first collection.
     fn read(&mut self, text: &[u8], columns: &Columns, wanted: &Wanted) -> usize {
         self.collections += 1;
         self.names.clear();
@@ -277,9 +277,9 @@ impl Interfaces {
     }
 }
 
-/// Whether another interface had this name in the previous collection, and notes the current one in
-/// `known`. `number` is the kernel's index of the current one; without it the answer is `false`.
-/// `seen` is the number of this collection.
+/// Whether another interface had this name in the previous collection. Notes the current interface
+/// in `known`. `number` is the kernel's index of the current interface; if it is `None`, the answer
+/// is `false`. `seen` is the number of this collection.
 fn is_replaced(
     known: &mut BTreeMap<Vec<u8>, SeenInterface>,
     name: &[u8],
@@ -332,8 +332,8 @@ impl Link<'_> {
         }
     }
 
-    /// The value of the attribute in `file`, as `value` parses it; `None` if the attribute is
-    /// missing or the driver does not know it, and after a fault.
+    /// The value of the attribute in `file`, as `value` parses it. `None` if the attribute is
+    /// missing or the driver does not know it; any other failure gives `None` and adds a fault.
     fn attribute<T>(&mut self, file: &str, value: fn(&[u8]) -> Option<T>) -> Option<T> {
         let error = match self.attributes.once_here(self.path.file(file)?) {
             Ok(()) => match value(self.attributes.text().trim_ascii()) {
@@ -356,8 +356,8 @@ impl Link<'_> {
 struct Speed(Option<u64>);
 
 impl Speed {
-    /// Parses a speed in Mbit/s; `None` for a text that is no speed. An unknown speed is −1, which older kernels
-    /// cut to 16 bits or print unsigned, or 0 with some drivers.
+    /// Parses a speed in Mbit/s; `None` for a text that is no speed. A driver that does not know the speed
+    /// gives −1, which older kernels cut to 16 bits or print unsigned, or 0.
     fn parse(text: &[u8]) -> Option<Self> {
         if text == b"-1" {
             return Some(Self(None));
@@ -394,8 +394,8 @@ struct NetPath {
 }
 
 impl NetPath {
-    /// The path for the interface `name`; `None` for a name that no interface can have: one that is
-    /// too long or would lead out of the folder.
+    /// The path for the interface `name`; `None` for a name that no interface can have: a name that
+    /// is too long, or that would lead out of the folder.
     fn new(name: &[u8]) -> Option<Self> {
         let is_plain = !name.contains(&b'/') && !name.contains(&0);
         if !is_plain || matches!(name, b"" | b"." | b"..") {

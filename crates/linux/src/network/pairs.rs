@@ -3,7 +3,8 @@
 //! `snmp` and `netstat` have a line of names and below it a line of numbers;
 //! `snmp6` has a name and a number on each line; `sockstat` has names and numbers in turn on
 //! one line. The names and their order differ between kernels: a number belongs to
-//! the name at its place. Two lines of different lengths are not used.
+//! the name at its place. If a line of names and its line of numbers do not have equally
+//! many words, neither is used.
 
 use crate::parse::{number, whole_lines};
 use crate::table::network::{File, ProtocolRow, SOCKET_BUFFER_BYTES, Section};
@@ -15,7 +16,7 @@ use std::fmt;
 pub(super) enum Damage {
     /// The section is missing.
     Missing(&'static str),
-    /// The lines of names and numbers have different lengths.
+    /// The line of numbers is missing, or has not as many words as the line of names.
     Uneven(&'static str),
     /// The section, and a name in it that has no valid number.
     NoNumber(&'static str, &'static str),
@@ -126,7 +127,7 @@ fn one_line<'a>(
     true
 }
 
-/// The sums of a section's fields, by the position of each row.
+/// The sums of a section's fields: for each of the `rows`, at the row's position.
 struct Sums {
     section: &'static Section,
     rows: &'static [ProtocolRow],
@@ -170,7 +171,7 @@ impl Sums {
         }
     }
 
-    /// Sets in `row` the counter of each protocol row whose fields were all found. `page` is the
+    /// Sets in `row` the counter of each protocol row of which all fields were found. `page` is the
     /// size of a page in bytes.
     fn finish(&self, page: u64, row: &mut CounterValues) {
         for (place, ProtocolRow { counter, fields, .. }) in self.filled() {

@@ -81,17 +81,17 @@ impl Queues {
         }
     }
 
-    /// The number of packets that wait at the interface with this kernel's index, as of the last
-    /// [`read`](Self::read). An interface without a discipline (loopback on older kernels) has no queue,
-    /// which counts as 0.
+    /// The number of packets that wait at an interface, as of the last [`read`](Self::read); `interface`
+    /// is the kernel's index. An interface without a discipline (loopback on older kernels) has no
+    /// queue, which counts as 0.
     pub(super) fn length(&self, interface: u64) -> u64 {
         let mut of_interface = self.lengths.iter().filter(|(index, _)| *index == interface);
         of_interface.next().map_or(0, |(_, packets)| *packets)
     }
 }
 
-/// Adds the lengths in the messages of an answer to `lengths`, each with its interface's index;
-/// returns whether the answer ends with the last message.
+/// Adds the lengths in the messages of a part of the kernel's answer to `lengths`, each with its
+/// interface's index; returns whether this part is the last.
 fn parse(mut answer: &[u8], lengths: &mut Vec<(u64, u64)>) -> Result<bool, Errno> {
     while !answer.is_empty() {
         let length = u32_at(answer, 0).ok_or(Errno::BADMSG)? as usize;

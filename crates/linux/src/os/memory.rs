@@ -1,4 +1,4 @@
-//! The objects Memory 4 and Cache 86.
+//! The objects Memory (title index 4) and Cache (86).
 
 use super::{SystemSession, readable, text_of};
 use crate::faults::{Faults, numbers};
@@ -57,7 +57,7 @@ const SUMS: [(u32, &[&[u8]]); 5] = [
     (index_of!(MEMORY, "Working Set Refaults/sec"), &[b"workingset_refault"]),
 ];
 
-/// A line that begins with a stem of [`SUMS`], but counts waits, not pages.
+/// A line that begins with a stem of [`SUMS`], but counts waits, not pages; it is not added.
 const NO_PART: &[u8] = b"pgscan_direct_throttle";
 
 /// The lines of `vmstat` that are a counter of Cache each.
@@ -124,8 +124,8 @@ fn set_lines<const N: usize>(
     }
 }
 
-/// The sum of the lines of `vmstat` with these stems; `None` if there are no such lines and, with a
-/// fault, if one of them has no number.
+/// The sum of the lines of `vmstat` with these stems. `None` if there are no such lines; also `None`,
+/// with a fault, if one of them has no number.
 fn sum(text: &[u8], stems: &[&[u8]], faults: &mut Faults) -> Option<u64> {
     let mut sum = None;
     for line in whole_lines(text).0 {
@@ -177,8 +177,8 @@ fn set_meminfo(text: &[u8], page: u64, row: &mut CounterValues, faults: &mut Fau
     row.set_some(index_of!(MEMORY, "Huge Pages Total"), huge);
     row.set_some(index_of!(MEMORY, "Huge Pages Free"), huge_free);
     if let (Some(committed), Some(limit)) = (committed, limit) {
-        // The unit is a page, as on Windows, or a larger one where the number would have more than 32
-        // bits.
+        // The unit is a page, as on Windows, or a larger unit if a number of pages would have more
+        // than 32 bits.
         let pages = |kib: u64| kib_to_bytes(kib) / page.max(1);
         let (mut value, mut base) = (pages(committed), pages(limit));
         while value.max(base) > u64::from(u32::MAX) {

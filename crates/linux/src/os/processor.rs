@@ -1,4 +1,4 @@
-//! The objects Processor 238 and Processor Information.
+//! The objects Processor (title index 238) and Processor Information.
 
 use super::SystemSession;
 use super::topology::Topology;

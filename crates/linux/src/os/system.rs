@@ -1,4 +1,4 @@
-//! The objects System 2 and Objects 260.
+//! The objects System (title index 2) and Objects (260).
 
 use super::SystemSession;
 use crate::faults::{Faults, Text, describe, is_gone, unreadable};

@@ -11,8 +11,8 @@ pub(super) struct Topology {
     /// Ranges of processors: the first, the last, and their node.
     ranges: Vec<(u32, u32, u32)>,
     numbers: Vec<u32>,
-    /// The number of each processor that is on, and its node. With another list of processors the
-    /// nodes are read again.
+    /// The number of each processor that is on, and its node. If other processors are on at the next
+    /// collection, the nodes are read again.
     placed: Vec<(u32, u32)>,
 }
 

@@ -115,7 +115,7 @@ impl BpfReader {
         self.may_choose = few.is_some();
         let mut done = Ok(());
         if loads {
-            // What the program does not meet is known from a run for all.
+            // Only a run for all processes shows which processes the program does not meet.
             done = self.run(wants, stat, count, false);
             done = done.and_then(|()| self.find_missing(wants, stat, reader));
         }
@@ -134,8 +134,8 @@ impl BpfReader {
         Ok(false)
     }
 
-    /// Loads the program at the end of a collection, if it is due. Loaded within one, the program
-    /// would read times much later than the sample's clocks.
+    /// Loads the program at the end of a collection, if loading is due. If it were loaded before the
+    /// processes are read, their times would be much later than the sample's clocks.
     pub(super) fn get_ready(
         &mut self,
         wants: Wants,
@@ -147,7 +147,7 @@ impl BpfReader {
         if !is_due || !matches!(self.state, State::Waiting) {
             return;
         }
-        // What the program does not meet is known from a run for all.
+        // Only a run for all processes shows which processes the program does not meet.
         let done = self.run(wants, stat, count, false);
         let done = done.and_then(|()| self.find_missing(wants, stat, reader));
         self.leave_out();
@@ -164,14 +164,14 @@ impl BpfReader {
     }
 
     /// Makes this reader, which is for collections of few processes, load the program as soon as
-    /// the reader of all processes has loaded its own. Before, a few files of `/proc` cost less
-    /// than loading. Until then this reader also takes over the processor times that the other has
-    /// shown.
+    /// the reader of all processes has loaded its own. Before that, reading a few files of `/proc`
+    /// costs less than loading, and this reader takes over the processor times that the reader of
+    /// all processes has shown.
     pub(super) fn follow(&mut self, of_all: &Self) {
         if matches!(self.state, State::Waiting) {
             let is_loaded = matches!(of_all.state, State::Loaded(_));
             self.collections = if is_loaded { FIRST - 1 } else { 0 };
-            // One process has one time, whichever of both reads it.
+            // A process must have the same time, whichever of the two readers reads it.
             self.shown.now.clone_from(&of_all.shown.now);
         }
     }
@@ -236,7 +236,8 @@ impl BpfReader {
                 Program::load(&self.root, room, self.may_choose)?
             }
         };
-        // Processors that are off count nothing. Where none is known, all possible ones are read.
+        // Processors that are off count nothing. If no processor is known, all possible processors
+        // are read.
         let processors = stat.cpus.iter().map(|cpu| cpu.number.saturating_add(1)).max();
         for _ in 0..ENLARGEMENTS {
             self.runs += 1;
@@ -265,7 +266,7 @@ impl BpfReader {
         self.order.clear();
         self.order.extend((0..).zip(slots).map(|(place, slot)| (slot.pid, place)));
         sort_by_number(&mut self.order, &mut self.room);
-        // Where a process ended and another one got its number, the later one counts.
+        // If a process ended and another process got its number, the later process counts.
         self.order.dedup_by(|later, kept| {
             let same = later.0 == kept.0;
             kept.1 = if same { later.1 } else { kept.1 };
@@ -298,7 +299,8 @@ impl BpfReader {
 
     /// The number of threads of the process at a position, if the process is unchanged; its shown
     /// times are kept. `None` if a value changed or is missing, or if the process was not shown in
-    /// the collection before. Must be called in ascending order, before [`process`](Self::process).
+    /// the collection before. Must be called in ascending order of positions, before
+    /// [`process`](Self::process).
     pub(super) fn is_same(&mut self, place: usize) -> Option<u64> {
         let State::Loaded(program) = &self.state else { return None };
         let (pid, slot) = *self.order.get(place)?;
@@ -340,7 +342,7 @@ impl BpfReader {
         };
         let (id, start) = ((pid, 0), slot.start);
         let known = self.shown.of(id, start);
-        // A security module may refuse more than capabilities do. Each process is asked once.
+        // A security module may refuse `io` in spite of the capabilities; each process is tried once.
         let open = known.map_or_else(|| reader.files.tells_io(pid), |shown| shown.open);
         let (user, kernel) = (detail.user_told, detail.kernel_told);
         let told = CpuTimes::from_nanos(user, kernel);

@@ -18,7 +18,7 @@ const PF_WQ_WORKER: u32 = 0x20;
 /// are of different moments, or the slot lacks the resident pages and a counter that includes them
 /// (peak or swapped size) is wanted.
 pub(super) fn needs_proc(marks: u32, threads: u32, wanted: ProcessColumns) -> bool {
-    // The first thread has ended, and others tell what they share.
+    // The first thread has ended; what the threads share is then read from another one in `/proc`.
     let is_headless = marks & (MARK_MEMORY | MARK_KERNEL) == 0 && threads > 1;
     is_headless
         || marks & MARK_TORN != 0
@@ -46,7 +46,7 @@ pub(super) fn from_slot(
     if wanted.schedule {
         sample.push(schedule([detail.priority, detail.real_time, detail.policy]));
     }
-    // Sums over processors that go on counting may be below zero.
+    // A count is a sum over processors that go on counting meanwhile; it may be below zero.
     let counted = |count: i64| u64::try_from(count).unwrap_or(0);
     let shared = counted(slot.file).saturating_add(counted(slot.shared));
     let resident = shared.saturating_add(counted(slot.anonymous));
@@ -62,8 +62,8 @@ pub(super) fn from_slot(
     }
     let is_known = slot.marks & (MARK_MEMORY | MARK_KERNEL) != 0;
     if wanted.peaks {
-        // As in /proc: kernel threads never had memory of their own, and the peaks of a process
-        // that has ended are not known any more.
+        // As in `/proc`: the peaks of kernel threads are 0, since these have no memory of their
+        // own, and the peaks of a process that has ended are not known any more.
         let most = |peak: u64, now: u64| pages(peak.max(now));
         match is_known {
             true => {

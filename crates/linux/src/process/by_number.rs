@@ -18,8 +18,9 @@ pub(super) struct ByNumber {
 
 impl ByNumber {
     /// Writes the object of `template`, with the instances of the object that was written since
-    /// `mark`. That is Process or Thread, and must have the same counters. A process is named
-    /// `name:number`, a thread by its number; `_Total` and the threads of Idle keep their names.
+    /// `mark`: Process or Thread, which must have the same counters as the template. A process is
+    /// named `name:number`, a thread by its number; `_Total` and the threads of Idle keep their
+    /// names.
     pub(super) fn write(
         &mut self,
         mark: (usize, u32),
@@ -59,7 +60,7 @@ impl ByNumber {
                 false => (object, place),
             });
             let head = InstanceHead { name: NameRef::Bytes(name), unique_id: None, parent };
-            // The writer puts the length in front.
+            // The writer puts the length, the first 4 bytes of a block, in front again.
             copy.instance_bytes(&head, block.as_bytes().get(4..).unwrap_or_default())?;
         }
         copy.clock(object.clocks().object_time, FileTime::PER_SECOND).finish()?;

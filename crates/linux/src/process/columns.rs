@@ -116,7 +116,7 @@ impl ProcessColumns {
             swap: asked(SWAP) && probe.has_swap(),
             counts: ThreadSums::new(asked, probe),
             descriptors: asked(DESCRIPTORS),
-            // Some processes have it from `statm`, too.
+            // For some processes, Virtual Bytes is read from `statm`, too.
             no_memory: reads_none(memory) && !reads(index_of!(PROCESS, "Virtual Bytes")),
             no_io: reads_none(io),
             threads,

@@ -1,6 +1,6 @@
-//! The written instances of processes, kept to be copied while a process does nothing, as most do
-//! most of the time. Their bytes are copied, runs of neighbours at once, and their values are in
-//! the sums already.
+//! The written instances of processes, kept from run to run. Most processes do nothing between two
+//! runs: the bytes of their instances are copied, those of neighbours at once, and their values are
+//! in the sums already.
 
 use super::columns::ProcessColumns;
 use super::sample::{MOST, Sample, Sum};
@@ -10,7 +10,8 @@ use perfhive_format::{ObjectWriting, WriteError};
 /// position.
 const ALIGNMENT: usize = 8;
 
-/// The written instance of a process. The number of a cell is the number of the process's slot.
+/// The written instance of a process. Its index in [`Copies::cells`] is the number of the process's
+/// slot.
 #[derive(Clone, Copy, Default)]
 struct Cell {
     /// The position of the instance in `bytes`.
@@ -34,7 +35,8 @@ pub(super) struct Copies {
     /// The number of the run of the BPF program that is being written.
     newest: u64,
     /// The number of this run, by which cells are compared. It grows by 1 if this run follows the
-    /// one that was written last, and by 2 otherwise.
+    /// run that was written last. Otherwise it grows by 2, so that no cell counts as written in the
+    /// run before.
     run: u64,
     bytes: Vec<u8>,
     /// The number of bytes that belong to instances in use.

@@ -17,14 +17,14 @@ const SCHEDULER: i32 = 2;
 /// The processor time clock of one process.
 pub(super) struct CpuClock {
     clock: libc::clockid_t,
-    /// The process's descriptor, which tells whether the process has ended; its number may then be
-    /// that of another process.
+    /// The descriptor of the process (pidfd), which tells whether the process has ended: `clock` may
+    /// then be the clock of another process with the same number.
     process: OwnedFd,
 }
 
 impl CpuClock {
-    /// The clock of the process with this number, as this program sees it; `None` if the kernel has
-    /// no clock for it.
+    /// The clock of the process that has this number in this program's own namespace; `None` if the
+    /// kernel has no clock for it.
     pub(super) fn of(pid: u32) -> Option<Self> {
         let pid = i32::try_from(pid).ok()?;
         let process = pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()?;

@@ -14,23 +14,25 @@ struct Seen<const N: usize> {
     counts: [u64; N],
 }
 
-/// The counts of all processes or threads that ended, and the state from which it is found which
-/// ones ended. A key is the number of a process, or of process and thread. The keys must be met in
-/// ascending order.
+/// The counts of all processes or threads that ended, and the state by which their ends are noticed.
+/// A key is the number of a process, or of process and thread. In each collection, the keys must be
+/// met in ascending order.
 pub(super) struct Ended<const N: usize> {
     /// The processes or threads as they were last seen, by ascending key.
     seen: Vec<Seen<N>>,
+    /// The processes or threads that were met for the first time in this collection.
     born: Vec<Seen<N>>,
     /// The number of entries at the beginning of `seen` that this collection has passed.
     next: usize,
     /// The number of processes or threads that ended since the previous collection.
     gone: usize,
+    /// The sums of the counts of all that ended, as they were last seen.
     lost: [u64; N],
     before: Option<Times>,
 }
 
-/// Processor time in programs and in the kernel in 100 ns units, by the kernel's sums and as the
-/// sum over the processes.
+/// Processor time in programs and in the kernel, in 100 ns units: `kernel` are the kernel's own sums,
+/// `parts` the sums over the processes.
 #[derive(Clone, Copy)]
 pub(super) struct Times {
     pub(super) kernel: [u64; 2],
@@ -70,7 +72,7 @@ impl<const N: usize> Ended<N> {
             }
             return;
         }
-        // Its number belongs to another one now.
+        // Its number belongs to another process or thread now.
         add(&mut self.lost, &known.counts);
         self.gone += 1;
         *known = fresh(all());
@@ -91,8 +93,8 @@ impl<const N: usize> Ended<N> {
         }
     }
 
-    /// Ends a collection: processes or threads that were not met have ended, unless the collection
-    /// is not `complete`. Returns the counts that the sums over the met ones lack.
+    /// Ends a collection: processes or threads that were not met have ended if the collection is
+    /// `complete`. Returns the counts that must be added to the sums over those that were met.
     pub(super) fn end(&mut self, complete: bool) -> [u64; N] {
         if complete {
             self.pass(u64::MAX);
@@ -111,9 +113,9 @@ impl<const N: usize> Ended<N> {
     }
 
     /// The processor time in programs and in the kernel that ended processes used after they were
-    /// last seen: the growth of the kernel's sums, less the growth of the sums over the processes;
-    /// 0 if no process has ended, and none was created that was never met. `born` is the number of
-    /// new processes that were met, and `now` has both sums.
+    /// last seen: the growth of the kernel's sums, less the growth of the sums over the processes.
+    /// It is 0 unless a process has ended, or was created and never met. `born` is the number of
+    /// new processes that were met, and `now` has both kinds of sums.
     pub(super) fn unseen(&mut self, born: usize, now: Times) -> [u64; 2] {
         let before = self.before.replace(now);
         let unseen = |before: &Times| {

@@ -21,7 +21,7 @@ impl Few {
         for object in collection.wanted() {
             let mut wishes = collection.instances_of(*object).peekable();
             match wishes.peek() {
-                // It comes along with another object.
+                // The object was not asked for: it comes along with another object.
                 None if !collection.is_asked(*object) => continue,
                 Some(_) if objects.contains(&object.0) => {}
                 _ => return false,

@@ -23,8 +23,8 @@ pub(super) struct Owner {
     pub(super) first: Option<Sample>,
 }
 
-/// The positions of Idle and `_Total` among the instances of Process; `None` for one that is not
-/// written.
+/// The positions of Idle and `_Total` among the instances of Process; `None` for an instance that is
+/// not written.
 #[derive(Clone, Copy)]
 pub(super) struct Places {
     pub(super) idle: Option<u32>,

@@ -13,8 +13,8 @@ pub(super) struct Kernel {
 }
 
 impl Kernel {
-    /// Whether the kernel gives the number of open descriptors as the size of the folder `fd`
-    /// (Linux 6.2). This process has at least one open.
+    /// Whether the kernel gives the number of open descriptors as the size of the folder `fd` (Linux
+    /// 6.2 or later): the size must be above 0 for this process, which has a descriptor open.
     pub(super) fn counts_descriptors(&mut self, files: &Reader) -> bool {
         let look = || files.is_procfs() && files.size(c"self/fd").is_ok_and(|size| size > 0);
         *self.handles.get_or_insert_with(look)
@@ -38,8 +38,8 @@ impl Probe<'_> {
         *self.kernel.swap.insert(has)
     }
 
-    /// Whether the kernel measures how long threads wait for a processor. This thread has had a
-    /// processor at some time; a kernel that does not measure gives 0.
+    /// Whether the kernel measures how long threads wait for a processor. A kernel that does not
+    /// measure gives 0 even for this process, which has run.
     pub(super) fn has_waiting(&mut self) -> bool {
         if let Some(has) = self.kernel.waiting {
             return has;

@@ -39,7 +39,8 @@ pub(super) struct OneProcess {
     memory: bool,
     /// The values that were read last.
     sample: Sample,
-    /// The highest processor time that was read, in 100 ns units: `stat` rounds it down.
+    /// The highest processor time that was read so far, in 100 ns units. A later time from `stat`,
+    /// which rounds down, may be lower and is raised to it.
     least: u64,
     /// The time at which the last of the values that only grow was read, in nanoseconds of the
     /// monotonic clock.
@@ -145,7 +146,8 @@ impl OneProcess {
     /// Reads the values without `stat` into the sample; `None` once the process has ended.
     fn read_used(&mut self) -> Option<()> {
         let usage = match self.used.as_ref()? {
-            // If `statm`, which is open, tells of memory now, the process lived when its clock was read.
+            // If the open `statm` still shows memory afterwards, the process lived when its clock was
+            // read, and need not be polled.
             Used::Clock(clock) => {
                 let is_proved = self.memory && self.known.statm.fd().is_some();
                 let time = clock.read();
@@ -169,9 +171,9 @@ impl OneProcess {
 }
 
 impl InstanceReader for OneProcess {
-    /// Reads the counters. A process that has ended has one more sample, as long as its parent has
-    /// not asked for its end: the times and faults of its whole life. It has no memory, handles or
-    /// threads any more.
+    /// Reads the counters. A process that has ended gives one more sample while it is a zombie: the
+    /// times and faults of its whole life, without memory, handles and threads. After that the error
+    /// is [`NoValue::Vanished`].
     fn read(&mut self, out: &mut [Option<RawSample>]) -> Result<Duration, NoValue> {
         if self.has_ended {
             return Err(NoValue::Vanished);
@@ -179,7 +181,8 @@ impl InstanceReader for OneProcess {
         self.is_ending = false;
         let mut clocks = self.clock.clocks();
         let mut used = self.read_used();
-        // A program that was not running between the two would show a time that does not fit.
+        // If this program did not run for a while between reading the clocks and the processor time,
+        // they do not fit together.
         if used.is_some() && self.read_at - clocks.perf_time > LONGEST {
             clocks = self.clock.clocks();
             used = self.read_used();
@@ -191,14 +194,14 @@ impl InstanceReader for OneProcess {
                 _ => None,
             };
             self.read_files().ok_or(NoValue::Vanished)?;
-            // It may have begun to end between the files; its state is read first.
+            // The process may have begun to end after `stat`, which has its state, was read.
             let memory = self.sample.values().get(MEMORY).unwrap_or_default();
             if self.memory && !self.is_ending && memory.iter().all(|value| *value == 0) {
                 self.read_files().ok_or(NoValue::Vanished)?;
             }
-            // It was this process's clock: `stat` is still that of the same one.
+            // `stat` is still that of the same process, so the clock's time was its time, too.
             self.least = self.least.max(last.unwrap_or(0));
-            // Read behind the process, as for a block.
+            // The clock is read after the process, as for a block.
             clocks.object_time = self.base.now().0;
         }
         for ((place, value_size, row), out) in self.places.iter().zip(out) {

@@ -88,13 +88,13 @@ impl ProcFiles {
         self.reader.text()
     }
 
-    /// The start time of a process or thread that began this number of nanoseconds after the
-    /// machine, in 100 ns units with the precision of its `stat`.
+    /// The start time, as a FILETIME, of a process or thread that began `nanos` nanoseconds after the
+    /// start of the machine; rounded down to ticks, as in its `stat`.
     pub(super) fn start_time_of_nanos(&self, nanos: u64) -> u64 {
         self.start_time(self.ticks.of_nanos(nanos))
     }
 
-    /// The start time of a process or thread in 100 ns units, from the ticks in its `stat`.
+    /// The start time of a process or thread as a FILETIME, from the ticks in its `stat`.
     pub(super) fn start_time(&self, ticks: u64) -> u64 {
         let units = i64::try_from(self.ticks.to_units(ticks)).unwrap_or(i64::MAX);
         self.base.after_boot(units).0 as u64

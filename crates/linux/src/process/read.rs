@@ -179,9 +179,9 @@ impl ProcessReader {
         read.is_ok()
     }
 
-    /// Reads the counters from `statm` of a process into an empty sample, once its `stat` was read.
-    /// Returns `false` if the file does not show the process's memory: it holds zeros once the
-    /// first thread has ended.
+    /// Reads the counters from `statm` of a process into an empty sample. The `stat` of the process
+    /// must have been read before. Returns `false` if `statm` does not show the process's memory: the
+    /// file holds zeros once the first thread has ended.
     pub(super) fn memory_of(&mut self, known: &mut Tracked, sample: &mut Sample) -> bool {
         sample.push([0; STAT_COUNTERS]);
         let read = self.memory(known, sample).is_ok();
@@ -213,7 +213,7 @@ impl ProcessReader {
         known.status = None;
         let name = found.name.get(..found.name_length).unwrap_or_default();
         let name = self.add_name(name, known.pid);
-        // `statm` tells its size.
+        // The size is set from `statm`, which is read next.
         let sample = self.stat_sample(known, found.numbers, 0, 1);
         self.slots.push(Slot { at, name, gone: false, sample, thread: None });
         true
@@ -228,7 +228,7 @@ impl ProcessReader {
         start..self.names.len()
     }
 
-    /// A sample with the values from `stat`. Times are given in ticks, and the size in bytes.
+    /// A sample with the values from `stat`. The arguments give times in ticks and the size in bytes.
     fn stat_sample(
         &self,
         known: &Tracked,
@@ -260,7 +260,7 @@ impl ProcessReader {
         let path = || PidPath::of(pid, b"stat");
         let mut read = self.files.reader.kept(&mut known.stat, path);
         if read == Err(Errno::SRCH) {
-            // The process ended. A process with this number is a new one.
+            // The process ended. If a process has this number now, it is a new process.
             self.buffers.take_back(known.begin_anew(0));
             read = self.files.reader.kept(&mut known.stat, path);
         }
@@ -495,7 +495,7 @@ impl ProcessReader {
 }
 
 /// Writes the instance name of a process into `out`. The names `Idle` and `_Total` are taken: a
-/// process of such a name gets its number in brackets behind the name.
+/// process of such a name gets its number in parentheses behind the name.
 fn instance_name(name: &[u8], pid: u32, out: &mut Vec<u16>) {
     utf16_name(name, out);
     if [&b"_total"[..], b"idle"].iter().any(|taken| name.eq_ignore_ascii_case(taken)) {

@@ -18,7 +18,7 @@ pub(super) enum Missing {
 }
 
 /// Reads the only thread of a process together with the process, while the processor's caches still
-/// have it; `None` if that fails. The thread is then read again in its turn, with its fault.
+/// have it; `None` if that fails. The thread is then read again in its turn, which reports the fault.
 pub(super) fn first(files: &mut ProcFiles, pid: u32, kept: &mut KeptFile) -> Option<Sample> {
     TaskFiles { pid, folder: None }.stat(&mut files.reader, pid, kept).ok()?;
     let stat = Stat::parse(files.text())?;
@@ -62,7 +62,7 @@ impl TaskFiles<'_> {
         let pid = self.pid;
         let mut read = self.stat(&mut reader.reader, tid, kept);
         if read == Err(Errno::SRCH) {
-            // The thread ended. A thread with this number is a new one.
+            // The thread ended. If a thread has this number now, it is a new thread.
             read = self.stat(&mut reader.reader, tid, kept);
         }
         if let Err(error) = read {

@@ -40,7 +40,7 @@ const LEAST_PATIENCE: u8 = 2;
 /// The largest number of full readings without a change before a process that often runs is looked
 /// at: at most one look in so many readings is in vain.
 const MOST_PATIENCE: u8 = 128;
-/// A collection may make one look in vain for each so many processes, and one more.
+/// The number of processes for which a collection may make one look in vain; one more is always allowed.
 const FREE_LOOKS: usize = 32;
 /// The most bytes of a name that are kept. The kernel gives no process a longer name.
 const NAME: usize = 64;
@@ -103,6 +103,7 @@ pub(super) struct RestingProcess {
     io_before: Option<Io>,
     /// The number of full readings in a row without a change.
     quiet: u8,
+    /// The number of full readings without a change after which the process is looked at.
     patience: u8,
     /// The number of looks since the last look in vain.
     rests: u8,
@@ -201,11 +202,11 @@ struct Elder {
     pid: u32,
     /// The open `stat` of the parent: a look takes one system call.
     file: KeptFile,
-    /// The number of the collection of the last look. The start time found then is in `start`, 0 if
-    /// none was.
+    /// The number of the collection of the last look.
     collection: u64,
+    /// The start time that the last look found, in ticks; 0 if it found none.
     start: u64,
-    /// The number of the first collection since which the number belongs to the same process.
+    /// The number of the collection since which the process number belongs to the same process.
     since: u64,
     /// Whether the parent was alive at the last look, and the same process as in the two
     /// collections before.
@@ -237,9 +238,9 @@ impl Resting {
     }
 
     /// Whether turns can be relied on, as found so far: the turns of this running thread must be
-    /// seen to change between two collections. They are not relied on in a copy of `/proc`, where
-    /// processors run without ticks, and before Linux 5.9: page faults that a debugger causes in a
-    /// process count there as the process's own.
+    /// seen to change between two collections. They are never relied on in a copy of `/proc`, nor if
+    /// processors run without ticks, nor before Linux 5.9: such a kernel counts page faults that a
+    /// debugger causes in a process as the process's own.
     fn is_counted(&mut self, reader: &mut Reader) -> bool {
         let Counts::Unknown(before) = self.counts else {
             return matches!(self.counts, Counts::Yes);
@@ -448,16 +449,16 @@ fn is_since(major: u64, minor: u64) -> bool {
     (next(), next()) >= (major, minor)
 }
 
-/// Whether a process has ended or is about to end. Its children get another parent before it is a
-/// zombie, and long before that if its first thread is the last to end.
+/// Whether a process has ended or is about to end. Being about to end counts, because the children of
+/// the process get another parent before the process is a zombie.
 pub(super) fn has_ended(stat: &Stat<'_>) -> bool {
     stat.flags & PF_EXITING != 0 || matches!(stat.state, b'Z' | b'X' | b'x')
 }
 
 /// Whether a parent with a higher number than its child is alive, and the same process as in the
-/// two collections before: in the last one the child may have named its parent before the parent
-/// was looked at. The parent is looked at once in a collection, which takes one system call of
-/// `credit`.
+/// two collections before. It must be two, because in the previous collection the child may have been
+/// read before the parent was looked at. The parent is looked at once in a collection, which takes one
+/// system call of `credit`.
 fn is_elder_alive(
     elders: &mut Vec<Elder>,
     parent: u64,
@@ -482,7 +483,7 @@ fn is_elder_alive(
     }
     let before = (elder.collection + 1 == collection && elder.start > 0).then_some(elder.start);
     (elder.collection, elder.start, elder.is_alive) = (collection, 0, false);
-    // Opened for each look, it would take three system calls.
+    // If the file were opened for each look, a look would take three system calls.
     if elder.file.fd().is_none() && !reader.may_keep() {
         return false;
     }

@@ -190,7 +190,7 @@ impl Sample {
     }
 
     /// The content of the counter block: the values, and behind them, if the process lacks any, the
-    /// bits of the values that mean nothing.
+    /// bits of the lacking values.
     pub(super) fn block(&mut self) -> &[u64] {
         if let Some(place) = self.values.get_mut(self.count) {
             *place = self.absent;
@@ -264,7 +264,7 @@ pub(super) struct Sum {
 
 impl Default for Sum {
     fn default() -> Self {
-        // What `stat` tells has a sum even of no process.
+        // The values from `stat` have a sum even if there is no process.
         Self { values: [0; MOST], told: (1 << STAT_COUNTERS) - 1 }
     }
 }
@@ -276,8 +276,8 @@ impl Sum {
         self.told |= !sample.absent & ((1 << sample.count) - 1);
     }
 
-    /// Adds the values of a process without making their sums known, as [`add`](Self::add) does:
-    /// the zeros of Idle must not give a total of 0 if no process has a value.
+    /// Adds the values of a process. Unlike [`add`](Self::add), it leaves sums that had no value
+    /// without one: the zeros of Idle must not give a total of 0 if no process has a value.
     pub(super) fn add_values(&mut self, sample: &Sample) {
         for (sum, value) in self.values.iter_mut().zip(sample.values()) {
             *sum = sum.saturating_add(*value);

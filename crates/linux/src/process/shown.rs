@@ -48,8 +48,8 @@ pub(super) struct ShownTask {
     /// The processor times of the task, `cut` included.
     pub(super) times: CpuTimes,
     /// The part of the times that is never shown: the part of a tick that `/proc` had left out when
-    /// it was last read. Shown once the BPF program runs, it would look like time that the task had
-    /// used since.
+    /// it was last read. If it were shown once the BPF program runs, it would look like time that
+    /// the task had used since.
     pub(super) cut: CpuTimes,
     /// Whether `/proc` permits reading the task's `io`.
     pub(super) open: bool,

@@ -20,7 +20,7 @@ mod at {
 pub(super) struct Sample {
     values: [u64; MOST],
     known: usize,
-    /// The number of values up to the last one of which `_Total` has the sum.
+    /// The number of values up to the last value of which `_Total` has the sum.
     summed: usize,
 }
 
@@ -68,7 +68,7 @@ impl Sample {
         self.values.get(place).copied().filter(|_| place < self.summed)
     }
 
-    /// Adds to the counts behind the common values, as far as this sum has them.
+    /// Adds `more` to the counts behind the common values, as far as this sum has them.
     pub(super) fn add_sums(&mut self, more: [u64; SUMS]) {
         let known = self.known.saturating_sub(COMMON_COUNTERS);
         let sums = self.values.iter_mut().skip(COMMON_COUNTERS).take(known);

@@ -41,7 +41,7 @@ impl Writing<'_, '_, '_> {
     ) -> Result<(), ProviderError> {
         for (batch, known) in tracked.chunks_mut(BATCH).enumerate() {
             if self.reader.files.reader.is_late() {
-                // Without a number of processes, which would differ each time.
+                // The message has no number of processes: it would differ each time.
                 let message = "the deadline passed: some processes were not read";
                 self.reader.files.faults.object(message);
                 self.complete = false;

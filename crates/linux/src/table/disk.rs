@@ -1,4 +1,4 @@
-//! The tables of the objects PhysicalDisk 234, LogicalDisk 236 and Paging File 700.
+//! The tables of the objects PhysicalDisk (title index 234), LogicalDisk (236) and Paging File (700).
 
 use super::{Absent, Counter, Object, absent};
 use perfhive_engine::Cost;

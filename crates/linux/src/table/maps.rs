@@ -1,5 +1,5 @@
-//! The tables of the objects from memory maps: Image 740, Full Image 1408, Process Address Space
-//! 786 and Thread Details 816.
+//! The tables of the objects from memory maps: Image (title index 740), Full Image (1408), Process
+//! Address Space (786) and Thread Details (816).
 
 use super::{Absent, Counter, Object, PROCESS, absent, index_of};
 use perfhive_engine::Cost;
@@ -7,8 +7,8 @@ use perfhive_format::{CounterType as T, DetailLevel};
 
 pub(crate) static OBJECTS: &[&Object] = &[&IMAGE, &FULL_IMAGE, &ADDRESS_SPACE, &THREAD_DETAILS];
 
-/// The title indexes of the memory counters at the end of the counter blocks, which need `smaps`
-/// or, for Process Address Space, `smaps_rollup`.
+/// The title indexes of the memory counters, which stand at the end of the counter blocks. They are
+/// read from `smaps` or, for Process Address Space, from `smaps_rollup`.
 pub(crate) const MEMORY_COUNTERS: [u32; 4] = [
     index_of!(IMAGE, "Resident Bytes"),
     index_of!(IMAGE, "Proportional Bytes"),

@@ -1,4 +1,4 @@
-//! The table of the object Memory 4.
+//! The table of the object Memory (title index 4).
 
 use super::{Absent, Counter, Object, absent};
 use perfhive_engine::Cost;

@@ -1,4 +1,4 @@
-//! The tables of the objects Network Interface 510, Network Adapter, and the protocols.
+//! The tables of the objects Network Interface (title index 510), Network Adapter, and the protocols.
 //!
 //! A row of a protocol has a counter, and the fields of the kernel's file that add up to the
 //! counter's value. The documented source is made from the fields, and the provider reads by them.
@@ -111,7 +111,7 @@ pub(crate) static PROTOCOLS: [Protocol; 8] = [
 ];
 
 /// A [`ProtocolRow`] with a counter that is the sum of fields in a section of a file. The counter's
-/// documented source is made from these words.
+/// documented source is made from the file, the section and the fields.
 macro_rules! sum {
     (@row $counter:expr, $file:ident, $head:expr, $others:expr, $($field:literal)+) => {
         ProtocolRow {

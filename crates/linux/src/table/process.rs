@@ -1,4 +1,4 @@
-//! The tables of the objects Process 230 and Process V2.
+//! The tables of the objects Process (title index 230) and Process V2.
 //!
 //! To add a counter of Process or Thread (Process V2 and Thread V2 have the same counters):
 //! - The values stand in the order of the table. `process/sample.rs` and `process/thread_sample.rs`

@@ -1,4 +1,4 @@
-//! The table of the object Processor 238.
+//! The table of the object Processor (title index 238).
 
 use super::{Absent, Counter, Object};
 use perfhive_engine::Cost;

@@ -1,4 +1,4 @@
-//! The table of the object System 2.
+//! The table of the object System (title index 2).
 
 use super::{Absent, Counter, Object};
 use perfhive_engine::Cost;

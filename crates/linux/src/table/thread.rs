@@ -1,4 +1,4 @@
-//! The tables of the objects Thread 232 and Thread V2.
+//! The tables of the objects Thread (title index 232) and Thread V2.
 
 use super::{Absent, Counter, Object, PROCESS, PROCESS_V2};
 use perfhive_engine::Cost;

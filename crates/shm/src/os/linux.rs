@@ -39,8 +39,8 @@ pub(crate) fn system_folder() -> Option<PathBuf> {
 }
 
 /// The folder in which this process publishes by default: `/dev/shm/perfhive-UID`. Any user may
-/// create folders in `/dev/shm`: if this one belongs to another user, a folder with an
-/// unpredictable name takes its place.
+/// create folders in `/dev/shm`: if the folder of this name belongs to another user, a folder with
+/// an unpredictable name takes its place.
 pub(crate) fn own_folder() -> io::Result<PathBuf> {
     let user = rustix::process::geteuid().as_raw();
     let memory = Path::new(SHARED_MEMORY);
@@ -89,7 +89,8 @@ pub(crate) fn owner_of(path: &Path) -> Option<User> {
     std::fs::symlink_metadata(path).ok().map(|meta| User(meta.uid()))
 }
 
-/// The folders that belong to the user in their name: `perfhive-UID`, and their replacements.
+/// The users' folders, `perfhive-UID` and their replacements, each with its owner. Only folders that
+/// belong to the user in their name are listed.
 #[cfg(feature = "reader")]
 pub(crate) fn users_folders() -> BTreeMap<PathBuf, User> {
     let entries = std::fs::read_dir(SHARED_MEMORY).into_iter().flatten().flatten();
@@ -101,7 +102,7 @@ pub(crate) fn users_folders() -> BTreeMap<PathBuf, User> {
             (meta.is_dir() && meta.uid() == user).then(|| (User(user), entry.path()))
         })
         .collect();
-    // At most N files per user are read, so that one user cannot crowd out the others.
+    // At most `MOST_OF_A_USER` folders per user are read, so that no user crowds out the others.
     folders.sort();
     let mut counts = BTreeMap::new();
     folders.retain(|(user, _)| {
@@ -142,8 +143,8 @@ impl fmt::Display for User {
     }
 }
 
-/// Creates a folder if it is missing. Directly in the folder of shared memory, where any user may
-/// create folders, it must belong to this user, and no other user may write to it.
+/// Creates a folder if it is missing. A folder directly in `/dev/shm`, where any user may create
+/// folders, must belong to this user, and no other user may write to it; otherwise it is an error.
 pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     let everybodys = folder.parent() == Some(Path::new(SHARED_MEMORY));
     match DirBuilder::new().mode(0o755).recursive(!everybodys).create(folder) {
@@ -280,8 +281,8 @@ pub(crate) struct Mapping {
     length: usize,
 }
 
-// SAFETY: the mapping is not tied to a thread. Numbers in it are only accessed as atomics, and
-// bytes by `write` and `wipe`, whose callers make sure that one thread does it at a time.
+// SAFETY: the mapping is not tied to a thread. Numbers in it are only accessed as atomics. Bytes are
+// only written by `write`, and its callers make sure that one thread does so at a time.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
@@ -367,7 +368,7 @@ pub(crate) fn publish(
 ) -> io::Result<PublishedFile> {
     let unfinished = folder.join(format!("{stem}{}", crate::layout::UNFINISHED));
     let path = folder.join(format!("{stem}{}", crate::layout::SUFFIX));
-    // No other user may open it before it is locked, and so take the lock.
+    // No other user may open the file before it is locked: such a user could take the lock first.
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let file = File::from(rustix::fs::open(&unfinished, flags, Mode::RUSR | Mode::WUSR)?);
     let finish = || -> io::Result<Mapping> {
@@ -400,9 +401,8 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
     Ok(File::from(rustix::fs::open(path, flags, Mode::empty())?))
 }
 
-/// Removes exactly the file that was opened by its path, and fails if the path leads to another
-/// file by now: the owner of the folder may replace the file at any time, also by a file of another
-/// user.
+/// Removes `file`, which was opened at `path`; fails if the path leads to another file by now. The
+/// owner of the folder may replace the file at any time, also by a file of another user.
 pub(super) fn remove(file: &File, path: &Path) -> io::Result<()> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -414,8 +414,8 @@ pub(super) fn remove(file: &File, path: &Path) -> io::Result<()> {
     if (opened.st_dev, opened.st_ino) != (there.st_dev, there.st_ino) {
         return Err(io::ErrorKind::NotFound.into());
     }
-    // The folder is that of this file: a user who could replace the file now could remove the other
-    // one anyway.
+    // The folder still holds this file: a user who could replace the file now could also remove the
+    // file that takes its place.
     Ok(rustix::fs::unlinkat(&folder, name, AtFlags::empty())?)
 }
 
@@ -430,8 +430,8 @@ pub(super) fn is_mine(file: &File) -> bool {
     rustix::fs::fstat(file).is_ok_and(|stat| stat.st_uid == rustix::process::geteuid().as_raw())
 }
 
-/// Takes the lock of a file's writer, unless the writer holds it; several other processes may hold
-/// it at the same time. Closing the file releases it. Returns whether it was taken.
+/// Takes a shared lock on the file, unless the file's writer holds its lock; several processes may
+/// hold the shared lock at once. Closing the file releases it. Returns whether it was taken.
 pub(super) fn lock_if_free(file: &File) -> bool {
     rustix::fs::flock(file, FlockOperation::NonBlockingLockShared).is_ok()
 }

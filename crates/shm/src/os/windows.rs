@@ -64,8 +64,8 @@ pub(crate) fn own_folder() -> io::Result<PathBuf> {
     Ok(folder.join("perfhive").join("counters"))
 }
 
-/// Creates a folder if it is missing. The usual one must belong to this user or to an
-/// administrator.
+/// Creates a folder if it is missing. The usual folder ([`own_folder`]) must belong to this user
+/// or to an administrator; otherwise it is an error.
 pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
     if !own_folder().is_ok_and(|own| own == folder) {
@@ -135,7 +135,7 @@ unsafe impl Sync for View {}
 
 impl View {
     /// Maps the first `length` bytes of a file of at least that length. While the view exists,
-    /// Windows refuses to shorten the file below that.
+    /// Windows refuses to shorten the file below that length.
     fn new(file: &File, length: usize, writable: bool) -> io::Result<Self> {
         let (protection, access) = match writable {
             true => (PAGE_READWRITE, FILE_MAP_READ | FILE_MAP_WRITE),
@@ -313,7 +313,7 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
 /// unchanged.
 const PLAIN: usize = 240;
 
-/// A path for Windows, with a NUL at its end; `None` for a long path or one with a NUL.
+/// A path for Windows, with a NUL at its end; `None` for a path that is too long or contains a NUL.
 fn name_in_place(path: &Path) -> Option<[u16; PLAIN]> {
     let mut name = [0; PLAIN];
     for (length, unit) in path.as_os_str().encode_wide().enumerate() {
@@ -326,8 +326,8 @@ fn name_in_place(path: &Path) -> Option<[u16; PLAIN]> {
     Some(name)
 }
 
-/// Removes a file that was opened by its path. The path still leads to that file, since folders
-/// that other users may write are not read, and names are never reused.
+/// Removes the file at `path`, which was opened before. The path still leads to the same file, since
+/// folders to which other users may write are not read, and names are never reused.
 pub(super) fn remove(_: &File, path: &Path) -> io::Result<()> {
     std::fs::remove_file(path)
 }
@@ -342,8 +342,8 @@ pub(super) fn is_mine(file: &File) -> bool {
     User::of_file(file).is_ok_and(|user| user.is_here())
 }
 
-/// Takes the lock of a file's writer, unless the writer holds it; several other processes may hold
-/// it at the same time. Closing the file releases it. Returns whether it was taken.
+/// Takes a shared lock on the file, unless the file's writer holds its lock; several processes may
+/// hold the shared lock at once. Closing the file releases it. Returns whether it was taken.
 pub(super) fn lock_if_free(file: &File) -> bool {
     lock(file, false, false).is_ok()
 }

@@ -13,9 +13,9 @@ use std::sync::atomic::{Ordering, fence};
 
 /// The most times that one pair is read again, if it changes during a read.
 const TRIES: usize = 64;
-/// The number of repeated reads of pairs that a file gets in one collection, besides one for each
-/// [`BYTES_FOR_A_TRY`] of its values. A file of pairs that never settle so slows readers down only
-/// in proportion to its size.
+/// The number of repeated reads of pairs that a file gets in one collection, besides one more for
+/// each [`BYTES_FOR_A_TRY`] bytes of its values. So a file with pairs that never settle slows readers
+/// down only in proportion to its size.
 const TRIES_OF_A_FILE: usize = 256;
 /// The number of bytes of a file's values for which the file gets one more repeated read.
 const BYTES_FOR_A_TRY: usize = 1024;
@@ -49,7 +49,7 @@ impl ReadAt for [u8] {
     }
 }
 
-/// The most bytes of unwanted values between wanted ones that are read together with them. Reading
+/// The most bytes of unwanted values that are read because they lie between wanted values: reading
 /// them is cheaper than one more call.
 const GAP: usize = 4096;
 
@@ -58,7 +58,7 @@ const GAP: usize = 4096;
 pub(super) struct Contents {
     /// The slots that were ever used, as read before the values: two numbers each.
     before: Vec<u64>,
-    /// The ranges of numbers of the slots that are read.
+    /// The slots that are read, as ranges of slot numbers.
     runs: Vec<Range<usize>>,
     /// The slots in `runs`, read again after the values.
     after: Vec<u64>,
@@ -78,7 +78,7 @@ pub(super) struct Names(Vec<(u64, String)>);
 /// One instance of a file, as it was read.
 pub(super) struct Row<'a> {
     pub(super) slot: usize,
-    /// The state of the slot, which is another one for each instance that uses the slot.
+    /// The state of the slot, which differs for each instance that uses the slot.
     pub(super) state: u64,
     pub(super) name: &'a str,
     pub(super) unique_id: Option<u32>,

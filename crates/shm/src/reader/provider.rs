@@ -66,8 +66,8 @@ impl CategoryProvider {
         }
     }
 
-    /// Sets the files that are shown. Returns the owner of the first file before; `None` if there
-    /// was no file.
+    /// Sets the files that are shown. Returns the owner of the first file that was shown before;
+    /// `None` if there was no file.
     pub(super) fn set_members(&self, members: Members) -> Option<User> {
         let mut now = self.members.lock().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut *now, Arc::new(members));
@@ -90,7 +90,7 @@ impl CategoryProvider {
         spec.detail = self.definition.detail;
         spec.has_instances = self.definition.has_instances;
         spec.default_counter = self.definition.default_counter.map(|place| {
-            // Bases take indexes too.
+            // The position in the object counts bases, too.
             let before = self.definition.counters.iter().take(place as usize);
             place + before.filter(|counter| counter.base_type.is_some()).count() as u32
         });
@@ -328,7 +328,8 @@ impl CategorySession {
     }
 
     /// Writes the values of the first file of a category without instances. Without a file or
-    /// values, the object is written without values.
+    /// values, the object is written without values; if the file's share of the block is too small,
+    /// the object is left out, with a fault.
     fn collect_single(
         &mut self,
         members: &Members,
@@ -382,8 +383,8 @@ impl CategorySession {
     }
 }
 
-/// Ticks a second of the performance counter of these brokers: Linux's clock, and the standard
-/// library's.
+/// The ticks per second of the performance counter in blocks of published categories: brokers take it
+/// from Linux's clock or from the standard library's, which both count nanoseconds.
 const PERFORMANCE_FREQUENCY: u64 = 1_000_000_000;
 
 /// Copies the values of an instance into `row`, with times in nanoseconds converted to the unit of

@@ -26,8 +26,8 @@ pub(super) struct PublishedFile {
     pub(super) file: Opened,
     /// The most bytes of a block that the file may take.
     pub(super) share: AtomicU64,
-    /// The unique numbers that the reader gave to instances whose program gave none, by slot: the
-    /// slot's state, which is another one for each instance, and the number.
+    /// The unique numbers that the reader gave to instances without a number from their program, by
+    /// slot: the slot's state, which differs for each instance that uses the slot, and the number.
     numbers: Mutex<HashMap<usize, (u64, i32)>>,
 }
 
@@ -42,9 +42,9 @@ pub(super) enum FileError {
 }
 
 impl PublishedFile {
-    /// Opens a file and reads its definition. With `of_user`, the file must have an owner whose
-    /// files this user's folder may hold. `admit` decides by the file's owner and the number of
-    /// bytes of the definition whether the definition is read.
+    /// Opens a file and reads its definition. With `of_user`, the file must belong to a user that may
+    /// own files in the folder of `of_user`. `admit` gets the file's owner and the number of bytes of
+    /// the definition; the definition is read only if `admit` returns `true`.
     pub(super) fn open(
         path: &Path,
         of_user: Option<&User>,
@@ -89,8 +89,8 @@ impl PublishedFile {
         self.share.store(bytes, Ordering::Relaxed);
     }
 
-    /// The message that the file's share is too small, with the way out. `what` says what is
-    /// missing for that reason.
+    /// The message that the file's share is too small, and what a user can do. `what` says what was
+    /// left out for that reason.
     pub(super) fn cut(&self, what: impl std::fmt::Display) -> String {
         let (path, user) = (self.path.display(), &self.user);
         let share = self.share.load(Ordering::Relaxed);
@@ -117,8 +117,9 @@ impl PublishedFile {
         (self.user.rank(), other, self.made, self.key)
     }
 
-    /// A unique number for the instance in a slot to which its program gave none. The number is the
-    /// same as long as the slot has this `state`; `next` counts the numbers given.
+    /// The unique number that the reader gives to the instance in a slot, since its program gave it
+    /// none. The number is the same as long as the slot has this `state`; `next` counts the numbers
+    /// given.
     pub(super) fn number(&self, slot: usize, state: u64, next: &AtomicI32) -> i32 {
         let mut numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
         let (known, number) = numbers.entry(slot).or_insert((state.wrapping_add(1), 0));

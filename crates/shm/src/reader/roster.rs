@@ -17,8 +17,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// The default period of looking at folders.
 const EVERY: Duration = Duration::from_millis(250);
-/// The age of a change up to which a folder is listed again: the next change may have the same
-/// time.
+/// A folder is listed again as long as its last change is not older than this: a further change may
+/// have the same time.
 const RECENT: Duration = Duration::from_secs(1);
 /// The most files of a user in a folder that are read; more are a fault.
 const MOST_FILES: usize = 256;
@@ -37,9 +37,9 @@ const MOST_GONE: usize = 64;
 /// [`Broker`](perfhive_engine::Broker): one provider for each category, whatever number of
 /// processes publish into it.
 ///
-/// A category without publishers stays listed without instances or values (the last 64 of them). If
-/// it returns with the same counters, it has the same title indexes. An unreadable file is a fault
-/// of every collection of `Global`.
+/// Up to 64 categories that lost their publishers stay listed, without instances or values. A
+/// category that returns with the same counters has the same title indexes. An unreadable file is a
+/// fault of every collection of `Global`.
 pub struct PublishedCounters {
     folders: Folders,
     looked: Option<Instant>,
@@ -262,7 +262,7 @@ impl PublishedCounters {
             let mut counts = self.counts_in(&folder);
             let mut refused = 0;
             let mut unread: BTreeMap<User, usize> = BTreeMap::new();
-            // The cost of each change of the folder is limited too.
+            // The bytes of definitions that are read because the folder changed are limited, too.
             let mut looked_at: BTreeMap<User, u64> = BTreeMap::new();
             let mut admit = |user: &User, bytes| {
                 let sum = looked_at.entry(user.clone()).or_default();
@@ -270,7 +270,7 @@ impl PublishedCounters {
                 *sum <= MOST_BYTES
             };
             for path in &paths {
-                // A refused file may have been written since.
+                // A refused file is opened again: it may have been written since.
                 if matches!(self.files.get(path), Some(Known::Read(_))) {
                     continue;
                 }
@@ -412,8 +412,8 @@ impl PublishedCounters {
             self.gone.retain(|(gone, _)| *gone != name);
             self.categories.insert(name, provider);
         }
-        // A category without publishers keeps its names, so that a viewer does not show numbers
-        // while the program is gone.
+        // A category without publishers keeps its titles, so that a viewer does not show bare title
+        // indexes while the program is gone.
         for (name, provider) in before {
             let none = Members::new(Vec::new(), Vec::new());
             if let Some(last) = provider.set_members(none) {

@@ -1,4 +1,4 @@
-//! The table of the object Cache 86.
+//! The table of the object Cache (title index 86).
 
 use crate::table::{Absent, Counter, Object, absent};
 use perfhive_engine::Cost;

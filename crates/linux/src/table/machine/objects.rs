@@ -1,4 +1,4 @@
-//! The table of the object Objects 260.
+//! The table of the object Objects (title index 260).
 
 use crate::table::{Absent, Counter, Object, absent};
 use perfhive_engine::Cost;

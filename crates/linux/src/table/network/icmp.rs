@@ -1,4 +1,4 @@
-//! The rows of the objects ICMP 582 and ICMPv6 1534.
+//! The rows of the objects ICMP (title index 582) and ICMPv6 (1534).
 
 use super::{Counter, DetailLevel, File, ProtocolRow, Section, count, rate, sum};
 

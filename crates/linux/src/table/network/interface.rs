@@ -1,4 +1,4 @@
-//! The counters of the object Network Interface 510.
+//! The counters of the object Network Interface (title index 510).
 
 use super::{Counter, DetailLevel, T};
 

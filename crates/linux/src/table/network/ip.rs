@@ -1,4 +1,5 @@
-//! IPv4 546 and IPv6 548: the counters of both, and the fields that each is made from.
+//! The rows of the objects IPv4 (title index 546) and IPv6 (548): their counters, and the fields from
+//! which each counter is made.
 
 use super::{Counter, DetailLevel, File, ProtocolRow, Section, T, count, rate, sum};
 

@@ -1,4 +1,4 @@
-//! The rows of the objects TCPv4 638 and TCPv6 1530.
+//! The rows of the objects TCPv4 (title index 638) and TCPv6 (1530).
 
 use super::{Counter, DetailLevel, File, ProtocolRow, Section, T, count, rate, sum};
 

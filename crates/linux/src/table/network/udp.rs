@@ -1,4 +1,4 @@
-//! The rows of the objects UDPv4 658 and UDPv6 1532.
+//! The rows of the objects UDPv4 (title index 658) and UDPv6 (1532).
 
 use super::{Counter, DetailLevel, File, ProtocolRow, Section, T, count, rate, sum};
 

@@ -97,7 +97,8 @@ pub(crate) fn is_gone(owner: &Owner, _: &Owner) -> bool {
 #[derive(Debug)]
 pub(crate) struct Opened {
     file: File,
-    /// The beginning of the file; `None` for an empty one, or for anything but a file.
+    /// The view of the beginning of the file; `None` for an empty file, and for anything but a
+    /// plain file.
     view: Option<View>,
 }
 
