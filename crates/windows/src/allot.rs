@@ -77,8 +77,8 @@ pub(crate) fn multi_sz(list: &TitleList) -> String {
 /// The files that `lodctr` reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Files {
-    /// The `.ini` file: UTF-16 with a byte order mark, and an empty line before the first section,
-    /// which old readers took for a part of the mark's line.
+    /// The `.ini` file: UTF-16 with a byte order mark. An empty line stands before the first section,
+    /// because old readers find no section in the line that begins with the mark.
     pub(crate) ini: Vec<u8>,
     /// The `.h` file, in ASCII.
     pub(crate) header: Vec<u8>,
@@ -133,9 +133,10 @@ pub(crate) fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// A text in a pair of double quotation marks, without the blanks at its ends, if between these
-/// blanks it begins and ends with the same quotation mark (double or single), since Windows'
-/// profile functions remove one pair. Any other text stays as it is.
+/// A text as the value of a line of an `.ini` file. Windows' profile functions remove one pair of
+/// quotation marks around a value. So a text that begins and ends with the same mark (double or
+/// single, blanks at the ends not counted) loses these blanks and gets a pair of double quotation
+/// marks around it. Any other text stays as it is.
 pub(crate) fn quoted(text: &str) -> Cow<'_, str> {
     let trimmed = text.trim();
     let is_quoted =

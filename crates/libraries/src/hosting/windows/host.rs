@@ -25,8 +25,8 @@ use windows_sys::Win32::System::Threading::{GetCurrentProcess, TerminateProcess}
 /// comma, that of answers.
 pub(crate) const PIPES: &str = "PERFHIVE_HOST_PIPES";
 
-/// Runs the host until its reader has ended. A program that is its own host calls this function
-/// first in `main` and returns the result.
+/// Runs the host until its reader closes the library or ends. A program that is its own host calls
+/// this function first in `main` and returns the result.
 #[must_use]
 pub fn main() -> ExitCode {
     let Some((requests, answers)) = pipes() else {
