@@ -74,7 +74,7 @@ pub(crate) struct Service {
     pub(crate) other: Vec<(String, String)>,
 }
 
-/// A fault in the text of a hive: something that is not used, with its line.
+/// A fault in the text of a hive: the line, and what is wrong there. The faulty part is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HiveFault {

@@ -84,9 +84,9 @@ pub(crate) struct Files {
     pub(crate) header: Vec<u8>,
 }
 
-/// The files that register titles, in the form that .NET's installer writes and every Windows has
-/// read: the `.ini` file in UTF-16, the `.h` file in ASCII. `header` is the name of the `.h` file
-/// in the same folder, `objects` are the offsets of objects.
+/// The files that register titles, in the form that .NET's installer writes and every version of
+/// Windows reads: the `.ini` file in UTF-16, the `.h` file in ASCII. `header` is the name of the `.h`
+/// file in the same folder, `objects` are the offsets of objects.
 pub(crate) fn files(name: &str, header: &str, objects: &[u32], titles: &[ProvidedTitles]) -> Files {
     let mut ini =
         format!("\r\n[info]\r\ndrivername={name}\r\nsymbolfile={header}\r\n\r\n[languages]\r\n");

@@ -205,7 +205,7 @@ impl Account {
     }
 
     /// Notes the objects that the library gave when asked for them, or the reason why it gave none
-    /// (`failure`).
+    /// (`failure`). A failure begins a pause, and the quarantine after several failures in a row.
     pub(crate) fn discovered(&self, failure: Option<&str>, known: &KnownObjects) {
         self.change(LOCK_PATIENCE, |record| match failure {
             Some(message) => {
@@ -227,8 +227,9 @@ impl Account {
         });
     }
 
-    /// Notes that a reader waited in vain, with the reason. It is written at once: this program may
-    /// end soon, and the next program must know. Returns whether the quarantine begins now.
+    /// Notes that a reader waited in vain, with the reason, and begins a pause. Both are written at
+    /// once: this program may end soon, and the next program must know. Returns whether the
+    /// quarantine begins now.
     pub(crate) fn late(&self, why: &str) -> bool {
         let mut inner = lock(&self.inner);
         let was_quarantined = inner.record.quarantined;
@@ -250,7 +251,7 @@ impl Account {
         }
     }
 
-    /// Ends the provider's quarantine.
+    /// Ends the provider's quarantine and pause.
     pub(crate) fn release(&self) {
         self.change(LOCK_PATIENCE, Record::release);
     }
@@ -305,8 +306,8 @@ impl Inner {
                     change(&mut found);
                     found
                 }
-                // A program with a newer library or registration wrote its account: this account no
-                // longer belongs into the file.
+                // A program with another library or registration wrote its account: this one no longer
+                // belongs in the file.
                 Some(found) if *replaces != Some(found.fingerprint) => return None,
                 None if stamp.is_some() => {
                     is_gone = true;
@@ -368,8 +369,8 @@ pub fn forget(folder: &Path, provider: &str) -> io::Result<bool> {
     }
 }
 
-/// Ends the quarantine of a provider for all programs that share the accounts in `folder`; running
-/// programs notice within seconds. Returns whether there is an account.
+/// Ends the quarantine and pause of a provider for all programs that share the accounts in `folder`;
+/// running programs notice this within seconds. Returns whether there is an account of the provider.
 ///
 /// # Errors
 /// If the account cannot be written.

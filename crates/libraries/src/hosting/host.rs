@@ -1,7 +1,7 @@
 //! The process in which a library runs.
 //!
-//! It starts with one end of a pair of sockets as its standard input, and the shared memory as its
-//! standard output. Before it loads a library, it gives up everything that a provider does not
+//! The process starts with one end of a pair of sockets as its standard input, and the shared memory
+//! as its standard output. Before it loads a library, it gives up everything that a provider does not
 //! need: other descriptors, further privileges, unlimited memory, and a life longer than its
 //! reader's.
 

@@ -24,9 +24,9 @@ const CALM: u32 = 10;
 pub(crate) struct Patience {
     /// The reader's deadline; `None` for a reader without one.
     pub(crate) deadline: Option<Instant>,
-    /// The time after the beginning of a call from which the call is overdue: a reader without a
-    /// deadline stops waiting then, and no reader waits for that call once more. `None` for the
-    /// function's own timeout.
+    /// The time after the beginning of a call from which the call is overdue. A reader without a
+    /// deadline then stops waiting. Once a reader has waited until then, no reader waits for that
+    /// call again. `None` for the function's own timeout.
     pub(crate) usual: Option<Duration>,
 }
 

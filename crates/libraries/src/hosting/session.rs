@@ -240,8 +240,8 @@ impl ExtensionSession {
             .collect()
     }
 
-    /// The time that a reader waits for a request of a collection. All requests of one collection
-    /// share the time of a reader without a deadline; each gets at least a quarter.
+    /// The time that a reader waits for a request of a collection. A reader without a deadline has one
+    /// time for all requests of the collection; each request gets at least a quarter of it.
     fn patience(&self, collection: &Collection<'_>, began: Instant) -> Patience {
         let usual = self.state.account.patience(self.state.options.patience);
         let left = usual.saturating_sub(began.elapsed()).max(usual / 4);

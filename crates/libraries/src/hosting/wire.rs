@@ -20,9 +20,9 @@ const VERSION: &str = concat!("perfhive ", env!("CARGO_PKG_VERSION"), " 3");
 /// The thread on which a collection runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lane {
-    /// The calling thread.
+    /// The thread of the host that takes the requests, with its usual priority.
     Usual,
-    /// A thread of lowered priority: the collection is expensive.
+    /// A new thread of lowered priority, since the collection is expensive.
     Costly,
 }
 

@@ -31,7 +31,8 @@ pub(super) struct Entry {
     pub(super) waited_for: Option<(Instant, Instant)>,
     /// Whether readers waited for the library in vain, so that they do not wait for it again.
     pub(super) was_late: bool,
-    /// The pause after the next answer without objects; it doubles with each such answer.
+    /// The pause after the next failure or answer without objects, unless the account has a pause. It
+    /// doubles each time.
     pub(super) pause: Duration,
     /// The time of the next question for the library's objects; `None` if no question is planned.
     pub(super) due: Option<Instant>,

@@ -1,8 +1,8 @@
 //! The process in which a library runs.
 //!
-//! It starts with two pipes, for requests and answers. An environment variable names their handles,
-//! so that a library's use of standard output does not disturb them. The process is in a job object
-//! that ends with the reader and limits the process's memory.
+//! The process starts with two pipes, for requests and answers. An environment variable names their
+//! handles, so that a library's use of standard output does not disturb them. The process is in a job
+//! object, which limits the process's memory and ends the process when the reader ends.
 
 use crate::hosting::area::Area;
 use crate::hosting::calls;
