@@ -2,8 +2,8 @@
 //!
 //! **Allotting** follows Windows' documentation and practice: names get even numbers, help texts the
 //! odd numbers after these. A new provider gets indexes above the highest that was ever allotted, and
-//! Last Counter and Last Help rise. A provider that is registered again keeps its first index, unless
-//! it now has more names and another provider has one of the indexes for them.
+//! Last Counter and Last Help rise. A provider that is registered again keeps its first index if all
+//! the indexes that it now needs from there on are free.
 //! **Unregistering** lowers Last Counter and Last Help if the provider had the highest indexes, as
 //! `unlodctr` does. It never moves other providers, because running programs know their indexes.
 //!
@@ -235,8 +235,8 @@ fn check_texts(definition: &ProviderDefinition) -> Result<(), RegisterError> {
     Ok(())
 }
 
-/// Checks the library, functions and linkage of a registration: the library's path is absolute and
-/// UTF-8, Collect has a name, and no text is too long. The library itself is not opened.
+/// Checks a registration: the library's path is absolute and UTF-8, Collect has a name, the path and
+/// the names have no NUL, and neither they nor the linkage are too long. The library is not opened.
 fn check_functions(one: &Registration) -> Result<(), RegisterError> {
     let name = &one.name;
     let Some(library) = one.library.to_str() else {
