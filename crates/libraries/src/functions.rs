@@ -11,13 +11,14 @@ use std::path::Path;
 /// The most functions of a library that a message lists.
 const SHOWN: usize = 12;
 
-/// Fills in the missing names of Open, Collect and Close: the usual names, or the only `Collect...`
-/// that the library exports with its `Open...` and `Close...`. If the library exports no such Open
-/// or Close, the missing name becomes empty. Without a library nothing changes.
+/// Fills in the missing names of Open, Collect and Close. Collect becomes the usual name if the
+/// library exports it, and otherwise the only exported `Collect...`. Open and Close become Collect's
+/// name with `Open` or `Close` instead of `Collect`, or empty if the library exports no such function.
+/// If `functions` has no library, nothing changes.
 ///
 /// # Errors
-/// If the library cannot be read, exports no Collect function or several, or lacks a function that
-/// `functions` names; `functions` is unchanged then.
+/// If the library cannot be read or lacks a function that `functions` names, or if Collect is missing
+/// and the library exports none or several that it could be. `functions` is then unchanged.
 pub fn fill(functions: &mut Functions) -> Result<(), RegisterError> {
     let Some(library) = functions.library.clone() else { return Ok(()) };
     let exports = exports(&library)?;
@@ -58,8 +59,8 @@ pub fn exports(library: &Path) -> Result<Vec<String>, RegisterError> {
     Ok(names)
 }
 
-/// The functions with the missing names filled in. `Err` is a message that begins behind the
-/// library's path.
+/// The functions with the missing names filled in. `Err` is a message to which the caller adds the
+/// library's path in front.
 fn choose(functions: &Functions, exports: &[String]) -> Result<Functions, String> {
     let has = |name: &str| exports.iter().any(|other| other == name);
     let mut chosen = functions.clone();
@@ -85,8 +86,8 @@ fn choose(functions: &Functions, exports: &[String]) -> Result<Functions, String
     Ok(chosen)
 }
 
-/// The only function that begins with `Collect`, in any case of letters. `Err` is a message as in
-/// [`choose`].
+/// The only exported function whose name begins with `Collect`, in any case of letters. A name that
+/// is another exported name with `Host` behind it does not count. `Err` is a message as in [`choose`].
 fn only_collect(exports: &[String]) -> Result<String, String> {
     let all: HashSet<&str> = exports.iter().map(String::as_str).collect();
     let found: Vec<&String> = exports

@@ -1,4 +1,4 @@
-//! The hive: the registry keys of providers, as a value.
+//! The hive in memory: the registry keys of registered providers.
 //!
 //! `hive/text.rs` reads its text form and `hive/write.rs` writes it; `hive/change.rs`
 //! registers and unregisters.
@@ -24,7 +24,7 @@ pub const MAX_TEXT: usize = 32 << 10;
 /// The most providers that a hive may have.
 pub const MAX_SERVICES: usize = 4096;
 
-/// The scope of a hive, which decides the indexes that it allots.
+/// The scope of a hive. It decides which indexes the hive may allot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// The hive of the whole machine.
@@ -69,12 +69,12 @@ pub(crate) struct Titles {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Service {
     pub(crate) registration: Registration,
-    /// Values of the provider's key that are not part of the contract, as written. A provider may
-    /// keep its own values there.
+    /// The names and values of the provider's key `Performance` that are not part of the contract,
+    /// as they stand in the hive. A provider may keep values of its own in this key.
     pub(crate) other: Vec<(String, String)>,
 }
 
-/// A line of a hive that cannot be used.
+/// A fault in the text of a hive: the line, and what is wrong there. The faulty part is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HiveFault {
@@ -90,7 +90,7 @@ impl fmt::Display for HiveFault {
     }
 }
 
-/// The registrations: `Services\*\Performance`, `Perflib`, and the names and
+/// The content of a hive: the keys of each provider (`Services\*`), `Perflib`, and the names and
 /// help texts of each language.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hive {
@@ -105,7 +105,8 @@ pub struct Hive {
     /// The registered providers, in the order of their names.
     pub(crate) services: Vec<Service>,
     pub(crate) languages: BTreeMap<LanguageId, Titles>,
-    /// Faults in values that are ignored. A hive with such faults can still be changed.
+    /// Faults that cost nothing but one value, which is ignored. The faults that [`Hive::parse`]
+    /// returns prevent a change of the hive's file; these do not.
     pub(crate) warnings: Vec<HiveFault>,
 }
 
@@ -157,9 +158,9 @@ impl Hive {
         self.services.iter().position(|service| fold(&service.registration.name) == folded)
     }
 
-    /// Adds the registrations and texts of this hive to `all`, and the test level if it is the
-    /// machine's hive. A provider with a name or an index that `all` already has is left out with
-    /// its texts. Each such provider adds a fault; `place` is the file that the fault names.
+    /// Adds the registrations and texts of this hive to `all`, and the test level if this is the
+    /// machine's hive. If `all` already has the name or an index of a provider, this provider and its
+    /// texts are left out, and a fault is added; `place` is the file that the fault names.
     pub fn add_to(&self, all: &mut Registrations, place: &str, faults: &mut Vec<RegisterFault>) {
         if let Some(level) = self.test_level.filter(|_| self.scope == Scope::System) {
             all.test_level = level;

@@ -14,9 +14,9 @@
 //!
 //! A library runs in a host process of its own ([`HostCommand`]): a crash, an endless
 //! loop, a leak or a write outside of its buffer costs its own objects and nothing else.
-//! What it delivers passes the tests of Windows' performance library before a reader
-//! sees it. On Windows the system's own performance library loads registered libraries;
-//! there this crate is for definitions and for [`check`].
+//! The objects that a library delivers pass the tests of Windows' performance library before
+//! a reader sees them. On Windows the system's own performance library loads registered
+//! libraries; on Windows this crate is therefore only for definitions and for [`check`].
 //!
 //! ```no_run
 //! use perfhive_libraries::definition::{ReadOptions, read};

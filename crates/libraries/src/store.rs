@@ -21,9 +21,9 @@ use std::time::{Duration, Instant};
 pub use trust::{Refusal, Trust};
 pub use watch::{ReadHives, Watch};
 
-/// The environment variable with a folder that replaces the usual ones: the hives are then in its
-/// folders `system` and `user`, and the accounts in `accounts`. A program with more rights than its
-/// caller ignores it.
+/// The environment variable that names a folder in place of all usual folders: its folder `system` has
+/// the machine's hive, `user` the user's hive, and `accounts` the accounts. A program with more rights
+/// than its caller ignores the variable.
 pub const FOLDER_VARIABLE: &str = "PERFHIVE_HIVE";
 
 /// The longest time that a registration waits for the lock of the hive.
@@ -37,7 +37,8 @@ pub struct HiveFile {
     file: PathBuf,
 }
 
-/// A step of changing a hive, which is reported before it happens. Only tests use it.
+/// A step of a change of a hive. [`HiveFile::change`] reports each step before it happens; only tests
+/// listen to the reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Folder,
@@ -71,9 +72,9 @@ impl HiveFile {
         Self::new(Scope::System, folder)
     }
 
-    /// The user's own hive: in `perfhive` of `$XDG_CONFIG_HOME` or `~/.config`, or in the folder
-    /// `user` of the folder that [`FOLDER_VARIABLE`] names. `None` if the environment names none of
-    /// these with an absolute path, and for a program with more rights than its caller.
+    /// The user's own hive: in the folder `user` of the folder that [`FOLDER_VARIABLE`] names, or else
+    /// in `perfhive` of `$XDG_CONFIG_HOME` or `$HOME/.config`, which must be absolute paths. `None` if
+    /// none of these variables is set, and in a program with more rights than its caller.
     #[must_use]
     pub fn user() -> Option<Self> {
         let home = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -145,16 +146,16 @@ impl HiveFile {
         Err(RegisterError::new(RegisterErrorKind::Damaged, message))
     }
 
-    /// Changes the hive with `change` while holding the hive's lock, and writes it if it differs
-    /// then. Returns the result of `change`. `step` is called before each step.
+    /// Changes the hive with `change` while holding the hive's lock, and writes the hive if it is
+    /// different afterwards. Returns the result of `change`. `step` is called before each step.
     fn change<T>(
         &self,
         change: impl FnOnce(&mut Hive) -> Result<T, RegisterError>,
         step: &mut dyn FnMut(Step),
     ) -> Result<T, RegisterError> {
         let shared = self.scope == Scope::System;
-        // A hive that would not be read is not created, nor a folder that its owner could not
-        // write to.
+        // A path that is not trusted ends the change here, before anything is created: neither a hive
+        // that readers would refuse, nor root's folder in the home of another user.
         self.read(Trust::of_caller())?;
         step(Step::Folder);
         self.make_folder(if shared { 0o755 } else { 0o700 })?;
@@ -181,7 +182,7 @@ impl HiveFile {
         let failed = |error: io::Error| self.failed("create the folder of", &error);
         let mut builder = DirBuilder::new();
         builder.recursive(true).mode(mode).create(&self.folder).map_err(failed)?;
-        // Whatever the umask, all users read the machine's hive.
+        // Whatever the umask is, all users must be able to read the machine's hive.
         std::fs::set_permissions(&self.folder, std::fs::Permissions::from_mode(mode))
             .map_err(failed)
     }
@@ -258,12 +259,13 @@ impl HiveFile {
             return Err(failed(error));
         }
         step(Step::SyncFolder);
-        // Readers see the new name already; this is for a loss of power.
+        // Readers see the new file already. This keeps the renaming if power is lost.
         let folder = File::open(&self.folder).map_err(failed)?;
         folder.sync_all().map_err(failed)
     }
 
-    /// The error for a failed system call, with the way out; `what` is what was to be done.
+    /// The error for a failed system call. `what` is the failed action in the words of the message,
+    /// such as `write`. If a right is missing, the message says how to get on.
     fn failed(&self, what: &str, error: &io::Error) -> RegisterError {
         let denied = matches!(
             error.kind(),
@@ -281,7 +283,7 @@ impl HiveFile {
     }
 }
 
-/// Checks that the library of a registration would be loaded by this user.
+/// Checks that a reader of this user would load the library of a registration: it is there and trusted.
 fn check_library(one: &Registration) -> Result<(), RegisterError> {
     let library = one.library.display();
     match Trust::of_caller().open(&one.library) {
@@ -338,7 +340,7 @@ impl Registrar for HiveFile {
     }
 
     fn enable(&mut self, name: &str) -> Result<bool, RegisterError> {
-        // Without a change no right to write is needed.
+        // If the provider is not disabled, nothing is written and no right to write is needed.
         let disabled = |hive: &Hive| hive.get(name).is_some_and(|one| one.disabled);
         match self.read(Trust::of_caller())? {
             Some((hive, _)) if disabled(&hive) => {
@@ -390,10 +392,10 @@ fn not_loaded_by_name(one: &Registration, refusal: &Refusal) -> RegisterFault {
     RegisterFault::new(one.name.as_str(), message)
 }
 
-/// The folder of this user's accounts: `perfhive/providers` in `$XDG_STATE_HOME` or
-/// `~/.local/state`, or the folder `accounts` of the folder that [`FOLDER_VARIABLE`] names. `None`
-/// if the environment names none of these with an absolute path, and for a program with more rights
-/// than its caller.
+/// The folder of this user's accounts: the folder `accounts` of the folder that [`FOLDER_VARIABLE`]
+/// names, or else `perfhive/providers` in `$XDG_STATE_HOME` or `$HOME/.local/state`, which must be
+/// absolute paths. `None` if none of these variables is set, and in a program with more rights than its
+/// caller.
 #[must_use]
 pub fn accounts() -> Option<PathBuf> {
     instead_of("accounts").or_else(|| {

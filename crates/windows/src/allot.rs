@@ -77,16 +77,16 @@ pub(crate) fn multi_sz(list: &TitleList) -> String {
 /// The files that `lodctr` reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Files {
-    /// The `.ini` file: UTF-16 with a byte order mark, and an empty line before the first section,
-    /// which old readers took for a part of the mark's line.
+    /// The `.ini` file: UTF-16 with a byte order mark. An empty line stands before the first section,
+    /// because old readers find no section in the line that begins with the mark.
     pub(crate) ini: Vec<u8>,
     /// The `.h` file, in ASCII.
     pub(crate) header: Vec<u8>,
 }
 
-/// The files that register titles, in the form that .NET's installer writes and every Windows has
-/// read: the `.ini` file in UTF-16, the `.h` file in ASCII. `header` is the name of the `.h` file
-/// in the same folder, `objects` are the offsets of objects.
+/// The files that register titles, in the form that .NET's installer writes and every version of
+/// Windows reads: the `.ini` file in UTF-16, the `.h` file in ASCII. `header` is the name of the `.h`
+/// file in the same folder, `objects` are the offsets of objects.
 pub(crate) fn files(name: &str, header: &str, objects: &[u32], titles: &[ProvidedTitles]) -> Files {
     let mut ini =
         format!("\r\n[info]\r\ndrivername={name}\r\nsymbolfile={header}\r\n\r\n[languages]\r\n");
@@ -133,9 +133,10 @@ pub(crate) fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// A text in a pair of double quotation marks, without the blanks at its ends, if between these
-/// blanks it begins and ends with the same quotation mark (double or single), since Windows'
-/// profile functions remove one pair. Any other text stays as it is.
+/// A text as the value of a line of an `.ini` file. Windows' profile functions remove one pair of
+/// quotation marks around a value. So a text that begins and ends with the same mark (double or
+/// single, blanks at the ends not counted) loses these blanks and gets a pair of double quotation
+/// marks around it. Any other text stays as it is.
 pub(crate) fn quoted(text: &str) -> Cow<'_, str> {
     let trimmed = text.trim();
     let is_quoted =

@@ -1,6 +1,6 @@
 //! Windows' own counters: `HKEY_PERFORMANCE_DATA` and the functions below it.
 //!
-//! All calls of Windows' functions are in this crate; it hands out a
+//! The crate makes the calls of Windows' functions and hands out a
 //! [`Source`](perfhive_engine::Source) like any other. On other systems the crate has only the
 //! portable part: the provider over the native functions' answers, which are hostile input and are
 //! fuzzed there.
@@ -11,7 +11,7 @@
 //! | read another machine through its Remote Registry | `remote_source` |
 //! | go on where a provider hangs | `local_with_timeouts`, `remote_with_timeouts`: [`Timeouts`] |
 //! | read the kernel's numbers without the registry | [`native::NativeProvider`] over `native::Ntdll`, with `native::NativeClock` |
-//! | read them where the registry lacks an object | [`Fallback`] |
+//! | read the kernel's numbers only for objects that the registry lacks | [`Fallback`] |
 //! | add objects that programs publish | [`Beside`] |
 //! | register or unregister a library | `WindowsRegistrar`; `enable` for a provider that was disabled |
 //! | write a provider library | `allotted_indexes`, `registered_linkage`, `report_event`, `pin_library`, `at_lower_priority` |

@@ -131,7 +131,7 @@ impl Session for NativeSession {
         let time = system::Time::ask(&mut self.other, information);
         let list =
             list.map(|list| walk::Processes::new(list.bytes, list.address, walk::Width::NATIVE));
-        // Both objects depend on both answers; System has further ones.
+        // Process and Thread need both answers; System can do without, since it has others too.
         if process || thread {
             match (&list, &time) {
                 (Ok(list), Ok(time)) => {

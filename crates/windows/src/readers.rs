@@ -39,8 +39,8 @@ impl Readers {
         self.state().readers += 1;
     }
 
-    /// Removes a reader. The last reader closes the key, and waits at most [`CLOSES`] until it is
-    /// closed; while a thread is closing the key already, it does not wait.
+    /// Removes a reader. The last reader has a new thread close the key, and waits for it at most
+    /// [`CLOSES`]. If a thread is already closing the key, the last reader does not wait.
     pub(crate) fn leave(&'static self) {
         let mut state = self.state();
         state.readers = state.readers.saturating_sub(1);

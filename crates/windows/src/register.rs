@@ -45,7 +45,8 @@ fn invalid(message: impl Into<String>) -> RegisterError {
     RegisterError::new(RegisterErrorKind::Invalid, message)
 }
 
-/// The error for a failed write of `what`, from Windows' error code.
+/// The error for a call of the registry that failed with Windows' error code. `what` is the key, or a
+/// text about the failure, with which the message begins.
 fn refused(what: &str, code: u32) -> RegisterError {
     match code {
         5 => RegisterError::new(
@@ -119,7 +120,7 @@ impl Registrar for WindowsRegistrar {
         if functions.library.is_some() || own(&definition.name)?.is_some() {
             return prepare(definition, functions).map(drop);
         }
-        // Any library serves to test the rest.
+        // A placeholder for the library's path, to test the rest.
         let functions = Functions { library: Some(r"C:\library".into()), ..functions.clone() };
         prepare(definition, &functions).map(drop)
     }
@@ -462,8 +463,8 @@ fn take_back(name: &str) -> Result<(), RegisterError> {
     Ok(())
 }
 
-/// Writes a provider's warning to the event log (Application) with the source `Perfhive`; for
-/// `report` of a provider library.
+/// Writes a provider's warning to the event log (Application) with the source `Perfhive`. It is meant
+/// for the entry `report` of `provider_library!`.
 pub fn report_event(provider: &str, message: &str) {
     ffi::report_event("Perfhive", &format!("{provider}: {message}"));
 }

@@ -28,7 +28,7 @@ static READERS: Readers = Readers::new(|| {
     tests::closed(_code);
 });
 
-/// A source of this machine's counters; messages call it `name`.
+/// A source of this machine's counters. `name` is the name of the source in messages.
 #[must_use]
 pub fn local_source(name: &str) -> RegistrySource {
     RegistrySource::over(name, Box::new(Local::new()))
@@ -231,7 +231,7 @@ impl PerfRegistry for Local {
 struct Far {
     data: Key,
     /// `HKEY_LOCAL_MACHINE` of the other machine; `None` if it cannot be read, which needs other
-    /// rights than the counters do. English titles remain then.
+    /// rights than reading the counters. Without it only the English titles can be read.
     machine: Option<Key>,
     /// The key `Perflib` below `machine`; `None` if it cannot be read.
     perflib: Option<Key>,

@@ -88,7 +88,7 @@ impl<'a> Warnings<'a> {
         }
     }
 
-    /// An error about the same file. It is returned only, and does not count as a warning.
+    /// An error about the same file, for the caller to return. It is not added to the warnings.
     pub(crate) fn error(
         &self,
         line: impl Into<Option<u32>>,

@@ -250,7 +250,7 @@ struct Made<'a> {
     help: BTreeMap<LanguageId, BTreeMap<u32, (u32, String)>>,
     /// The symbols by their offsets.
     symbol_at: BTreeMap<u32, String>,
-    /// The languages that `[languages]` does not list; the texts in these languages are left out.
+    /// The languages of texts that `[languages]` does not list. Texts in these languages are left out.
     foreign: BTreeSet<LanguageId>,
 }
 
@@ -266,8 +266,8 @@ impl<'a> Made<'a> {
         }
     }
 
-    /// The offset of a symbol that a line of the `.ini` file refers to. It is an error if the
-    /// symbol has no number, an odd or too high one, or one that another symbol has.
+    /// The offset of a symbol that a line of the `.ini` file refers to. An error if the symbol has no
+    /// number, or if the number is odd, higher than [`MAX_OFFSET`] or also that of another symbol.
     fn offset(
         &mut self,
         name: &str,
@@ -380,8 +380,8 @@ impl<'a> Made<'a> {
         Ok(objects)
     }
 
-    /// Adds warnings about parts that the provider's author may have forgotten: `[objects]`, the
-    /// offset 0, help texts.
+    /// Adds a warning for each part that the provider's author may have forgotten: objects in
+    /// `[objects]`, a symbol with the offset 0, the help text of a name.
     fn remarks(&self, objects: &BTreeSet<u32>, listed: bool, warnings: &mut Warnings<'_>) {
         if objects.is_empty() {
             let what = if listed { "[objects] is empty" } else { "there is no section [objects]" };

@@ -1,9 +1,9 @@
-//! Manifests (`.man`): counter sets and counters of version 2.
+//! Manifests (`.man`): the counter sets and counters of providers of Windows' version 2.
 //!
-//! Elements and attributes: the performance counters schema in Windows' documentation (`counters`,
-//! `provider`, `counterSet`, `structs`, `counter`, `counterAttributes`), and of the instrumentation
-//! manifest the `localization`, with the strings that replace `$(string.ID)`. Events and everything
-//! else are ignored.
+//! The elements and attributes are those of two schemas in Windows' documentation. The performance
+//! counters schema has `counters`, `provider`, `counterSet`, `structs`, `counter` and
+//! `counterAttributes`. The instrumentation manifest has `localization`, with the strings that replace
+//! `$(string.ID)`. Events and everything else are ignored.
 
 use super::error::{DefinitionError, Warnings, WithWarnings};
 use super::ini::MAX_OFFSET;
@@ -98,8 +98,9 @@ pub fn parse_manifest(
     Ok(WithWarnings { value: definitions, warnings: reader.warnings.finish() })
 }
 
-/// The position, in bytes, of the first tag with too many attributes; `None` without such a tag.
-/// Follows the text as an XML reader does, and stops at invalid XML, which that reader refuses.
+/// The position, in bytes, of the first tag with more than [`MAX_ATTRIBUTES`] attributes; `None`
+/// without such a tag. Comments, `CDATA` and processing instructions are skipped. The search ends at
+/// one that is not closed: the XML reader refuses such a file.
 fn crowded_tag(text: &str) -> Option<usize> {
     let mut at = 0;
     while let Some(found) = text.get(at..).and_then(|rest| rest.find('<')) {
@@ -133,8 +134,8 @@ fn crowded_tag(text: &str) -> Option<usize> {
     None
 }
 
-/// The encoding that the XML declaration names; the declaration is read as ASCII. `None` without
-/// one, and for an unknown encoding or UTF-16.
+/// The encoding that the XML declaration names; the declaration is read as ASCII. `None` if there is
+/// no declaration, or if it names no encoding, an unknown one or UTF-16.
 fn declared_encoding(bytes: &[u8]) -> Option<FileEncoding> {
     let head = bytes.get(..bytes.len().min(200))?;
     let head = String::from_utf8_lossy(head);
@@ -142,8 +143,8 @@ fn declared_encoding(bytes: &[u8]) -> Option<FileEncoding> {
     let value = declaration.split_once("encoding")?.1.trim_start().strip_prefix('=')?.trim_start();
     let mark = value.chars().next().filter(|c| matches!(c, '"' | '\''))?;
     let name = value.get(1..)?.split(mark).next()?;
-    // UTF-16 without a mark is recognised by its zeros: a declaration in single bytes that
-    // names it is wrong.
+    // UTF-16 without a byte order mark is recognised by its zeros. This declaration is in
+    // single bytes, so that it is wrong if it names UTF-16.
     name.parse().ok().filter(|_| !name.to_lowercase().starts_with("utf-16"))
 }
 
@@ -152,8 +153,8 @@ fn named(node: &Node<'_, '_>, name: &str) -> bool {
     node.is_element() && node.tag_name().name() == name
 }
 
-/// The child elements with this name. Searching all depths from every depth would cost too much in
-/// a deeply nested file.
+/// The direct child elements with this name. A search of all descendants at every level would cost
+/// too much in a deeply nested file.
 fn children<'a>(node: Node<'a, 'a>, name: &'a str) -> impl Iterator<Item = Node<'a, 'a>> {
     node.children().filter(move |node| named(node, name))
 }
@@ -161,8 +162,9 @@ fn children<'a>(node: Node<'a, 'a>, name: &'a str) -> impl Iterator<Item = Node<
 /// The strings of a manifest, by `id`, in each language.
 type Strings<'a> = BTreeMap<LanguageId, HashMap<&'a str, &'a str>>;
 
-/// Collects the strings of all `stringTable`s. Without `culture` the language is English. Of
-/// several strings with one `id` in a language the first counts.
+/// Collects the strings of all `stringTable`s. Their language is the `culture` of the `resources`
+/// around them, or English without `culture`; an unknown culture is skipped. Of several strings with
+/// the same `id` in a language the first counts.
 fn strings<'a>(document: &'a Document<'a>) -> Strings<'a> {
     let mut found = Strings::new();
     let of_root = |name| children(document.root_element(), name);
@@ -202,7 +204,7 @@ impl<'a> Reader<'a> {
     }
 
     fn warn(&mut self, node: Node<'_, '_>, message: impl Into<String>) {
-        // Finding the line reads the whole file, so that warnings are limited first.
+        // Finding the line reads the whole file, so only a warning that is kept gets a line.
         let line = self.warnings.has_room().then(|| self.line(node));
         self.warnings.add(line, message);
     }
@@ -388,7 +390,8 @@ impl<'a> Reader<'a> {
         Ok(one)
     }
 
-    /// Notes the name and the description of an element. Returns whether it has a name.
+    /// Adds the name and the description of an element to `names` and `help`, in each language.
+    /// Returns whether the element has a name.
     fn texts(
         &mut self,
         node: Node<'a, 'a>,

@@ -75,7 +75,7 @@ impl Symbols {
     }
 
     /// The value of an expression: a number, a symbol defined above, or a sum of these, in
-    /// parentheses or not.
+    /// parentheses or not. `Err` is the reason why the expression has no value.
     fn evaluate(&self, text: &str) -> Result<u32, String> {
         let mut text = text.trim();
         if text.len() > MAX_VALUE {

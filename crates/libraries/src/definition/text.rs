@@ -54,8 +54,9 @@ fn ansi(language: LanguageId) -> &'static Encoding {
 }
 
 /// Decodes the bytes of a file: as its byte order mark says, else in the encoding `wanted`, else as
-/// UTF-16, as UTF-8 or in the code page of its languages. `languages` finds these languages in a
-/// text of which only the ASCII part is reliable.
+/// UTF-16 or UTF-8 if they look like it, else in the code page of the file's languages. `languages`
+/// finds these languages in a text of which only the ASCII part is reliable. If the languages have
+/// different code pages, the result is an error.
 pub(super) fn decode(
     file: &Path,
     bytes: &[u8],

@@ -2,9 +2,10 @@
 //!
 //! **Allotting** follows Windows' documentation and practice: names get even numbers, help texts the
 //! odd numbers after these. A new provider gets indexes above the highest that was ever allotted, and
-//! Last Counter and Last Help rise; one that is registered again keeps its own if they suffice.
-//! **Unregistering** lowers Last Counter and Last Help if the provider was the last, as `unlodctr`
-//! does. Unregistering never moves other providers, because running programs know their indexes.
+//! Last Counter and Last Help rise. A provider that is registered again keeps its first index if all
+//! the indexes that it now needs from there on are free.
+//! **Unregistering** lowers Last Counter and Last Help if the provider had the highest indexes, as
+//! `unlodctr` does. It never moves other providers, because running programs know their indexes.
 //!
 //! Indexes above Last Counter and Last Help, which a removed provider had, are allotted again only when no
 //! higher ones are left: a running reader that still knows the old provider would take values of
@@ -129,8 +130,8 @@ impl Hive {
         std::mem::take(&mut found.registration.disabled)
     }
 
-    /// Removes a provider with its texts, and lowers Last Counter and Last Help if the provider was
-    /// the last. `None` if no such provider is registered.
+    /// Removes a provider with its texts, and lowers Last Counter and Last Help if the provider had
+    /// the highest indexes. `None` if no such provider is registered.
     fn remove(&mut self, name: &str) -> Option<Registration> {
         let one = self.services.remove(self.place(name)?).registration;
         let indexes = span(&one);
@@ -140,7 +141,7 @@ impl Hive {
             }
         }
         self.languages.retain(|_, titles| !titles.names.is_empty() || !titles.help.is_empty());
-        // Only the last provider frees its indexes.
+        // Only the provider with the highest indexes frees its indexes.
         let highest = |of: fn(&Registration) -> u32, none: u32| {
             self.services.iter().map(|other| of(&other.registration)).max().unwrap_or(none)
         };
@@ -156,7 +157,7 @@ impl Hive {
     }
 
     /// The first index for a provider with offsets up to `last`. `old` is the provider's earlier
-    /// registration; its indexes are kept if possible.
+    /// registration; its first index is kept if possible. An error if too few indexes are left.
     fn first(&self, last: u32, old: Option<&Registration>) -> Result<u32, RegisterError> {
         // A provider keeps its old indexes, if no other provider is in the way.
         if let Some(old) = old {
@@ -234,7 +235,8 @@ fn check_texts(definition: &ProviderDefinition) -> Result<(), RegisterError> {
     Ok(())
 }
 
-/// Checks that the registration is enough to find and call the library.
+/// Checks a registration: the library's path is absolute and UTF-8, Collect has a name, the path and
+/// the names have no NUL, and neither they nor the linkage are too long. The library is not opened.
 fn check_functions(one: &Registration) -> Result<(), RegisterError> {
     let name = &one.name;
     let Some(library) = one.library.to_str() else {

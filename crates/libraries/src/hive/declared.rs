@@ -5,7 +5,8 @@
 //! 1850 = "counter", "272696320", "-1", "advanced"
 //! ```
 //!
-//! A counter belongs to the object before it.
+//! Each line begins with the title index of a name. An object has its kind of instances; a counter has
+//! its type, scale and level of detail, and belongs to the nearest object above it.
 
 use perfhive_contract::{InstanceKind, RegisteredCounter, RegisteredObject, Registration};
 use perfhive_format::{CounterType, TitleIndex};
@@ -27,8 +28,8 @@ pub(super) fn write(one: &Registration, out: &mut String) {
     }
 }
 
-/// Adds the object or counter of a line to `declared`, a counter to the last object. `key` is the
-/// title index of its name, and `texts` are the values behind the `=`.
+/// Adds the object or counter of a line to `declared`: a counter to the last object there. `key` is
+/// the title index in front of the `=`, and `texts` are the values behind it.
 pub(super) fn take(
     declared: &mut Vec<RegisteredObject>,
     key: &str,

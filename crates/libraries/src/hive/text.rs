@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// The first line: form and version.
 pub(super) const FIRST: &str = "perfhive hive 1";
-/// The last line. A file without it is cut off.
+/// The last line. If it is missing, the end of the file was lost, which is a fault.
 pub(super) const LAST: &str = "[End]";
 /// The longest line, in bytes: many characters of a text may be escaped.
 const MAX_LINE: usize = MAX_TEXT * 4;
@@ -23,7 +23,7 @@ const MAX_FAULTS: usize = 100;
 enum Section {
     /// Before the first section.
     Start,
-    /// An unknown section, which was reported.
+    /// A section that is unknown or one too many. It was reported as a fault; its lines are ignored.
     Unknown,
     Perflib,
     Names(LanguageId),
@@ -42,8 +42,8 @@ enum Part {
 
 impl Section {
     /// The section that the text between a line's brackets names; `None` if it names no section,
-    /// or if `draft` returns `None`. `draft` returns the index of a provider in the list of drafts,
-    /// to which it adds a new provider; `None` if there are too many.
+    /// or if `draft` returns `None`. `draft` gets a provider's name and returns its index in the list
+    /// of drafts, after adding it if it is new; `None` if there are too many providers.
     fn parse(text: &str, draft: impl FnOnce(&str) -> Option<usize>) -> Option<Self> {
         let parts: Vec<&str> = text.split('\\').collect();
         let is = |part: &str, name: &str| part.eq_ignore_ascii_case(name);
@@ -82,15 +82,16 @@ struct Draft {
     linkage: Option<Vec<String>>,
     declared: Vec<RegisteredObject>,
     other: Vec<(String, String)>,
-    /// The number of the line that sets [`IN_PROCESS`], which is ignored; `None` without it, and
-    /// for 0.
+    /// The number of the line that sets [`IN_PROCESS`] to another value than 0; `None` without such
+    /// a line. The value is ignored with a warning.
     in_process: Option<u32>,
-    /// Whether a line is damaged. The provider is left out then, since by the other lines alone its
-    /// library might be called wrongly.
+    /// Whether one of the provider's lines is damaged. The provider is then left out: with the other
+    /// lines alone its library might be called wrongly.
     damaged: bool,
 }
 
-/// A value of earlier versions, which let trusted libraries run in the reader.
+/// The name of a value that is ignored. In earlier versions of perfhive it let a trusted library run
+/// in the reader's process.
 const IN_PROCESS: &str = "In Process";
 
 /// The names of the values of `Services\NAME\Performance` that belong to the contract.
@@ -125,7 +126,8 @@ struct Reader {
 
 impl Hive {
     /// Reads the text form of a hive; returns the hive and the faults. A damaged entry is left out
-    /// and reported. Of a text with another first line nothing is read.
+    /// and reported as a fault. If the first line is not that of a hive, the hive is empty and this
+    /// is the only fault.
     #[must_use]
     pub fn parse(scope: Scope, bytes: &[u8]) -> (Self, Vec<HiveFault>) {
         let mut reader = Reader {
@@ -175,7 +177,8 @@ impl Reader {
         self.faults.push(HiveFault { line, message: message.into() });
     }
 
-    /// Reports a line, and marks its provider as damaged.
+    /// Reports a damaged line as a fault. If the line is in a provider's section, the provider is
+    /// marked as damaged.
     fn damaged(&mut self, line: u32, message: String) {
         if let Section::Service(place, _) = self.section
             && let Some(draft) = self.drafts.get_mut(place)
@@ -339,7 +342,7 @@ impl Reader {
 }
 
 impl Draft {
-    /// Notes a value of a section of the provider; `raw` is the value as written.
+    /// Adds the line `key = value` of a section of the provider; `raw` is the value as written.
     fn take(
         &mut self,
         line: u32,
@@ -371,8 +374,8 @@ impl Draft {
         Ok(())
     }
 
-    /// The provider of this draft. `Err` is the line and the message of a fault for which it is
-    /// left out.
+    /// The provider of this draft. `Err` is the line and the message of the fault for which the
+    /// provider is left out.
     fn finish(self) -> Result<Service, (u32, String)> {
         let Self { line, name, values, linkage, declared, other, .. } = self;
         let left_out = |line: u32, why: String| {

@@ -99,7 +99,7 @@ fn unquote(text: &str) -> Result<(String, &str), String> {
 }
 
 /// Writes a text in quotation marks. Escaped are quotation marks, backslashes, control characters
-/// with line breaks and tabs, line and paragraph separators, byte order marks, and characters that
+/// (also line breaks and tabs), line and paragraph separators, byte order marks, and characters that
 /// change the direction of a line.
 pub(super) fn quote(out: &mut String, text: &str) {
     out.push('"');

@@ -27,8 +27,8 @@ use std::time::{Duration, Instant, SystemTime};
 const QUARANTINE_AFTER: u32 = 5;
 /// The divisor of the usual patience for a provider for which a reader has waited in vain.
 const PROBATION: u32 = 4;
-/// The divisor by which the longest recent time fades: each call shrinks it by the time divided by
-/// this number.
+/// The divisor by which the longest recent time of a call fades: each call subtracts from this time
+/// the time itself divided by `FADES`.
 const FADES: u32 = 64;
 /// The least time between two writes that only add the tally of collections.
 const WRITE_EVERY: Duration = Duration::from_secs(5);
@@ -54,8 +54,8 @@ struct Inner {
     record: Record,
     /// The collections that the file does not count yet.
     unwritten: CollectionTally,
-    /// The fingerprint of another library or registration that the account in the file is about, so
-    /// that this account may be replaced. `None` if the file has no such account.
+    /// The fingerprint of the account that was in the file at first, if that account was about another
+    /// library or registration. Only an account with this fingerprint may be replaced by this one.
     replaces: Option<u64>,
     /// The stamp of the file as last read or written; `None` if it was neither.
     stamp: Option<FileStamp>,
@@ -115,7 +115,7 @@ impl Account {
         let mut status = ProviderStatus::new(&self.name);
         status.state = state;
         status.collections = record.tally.collections;
-        // Timeouts count as faults until the library answers again.
+        // Waits in vain count as faults until the library answers again.
         status.faults = record.faults.saturating_add(record.late.into());
         status.in_a_row = record.in_a_row;
         status.last_fault = record.fault.as_ref().map(fault);
@@ -154,8 +154,8 @@ impl Account {
     }
 
     /// The time that a reader without a deadline waits for the provider: twice the longest recent
-    /// time of a call, of which at most five minutes count, but at least `usual`. From a wait in
-    /// vain until a call returns, the least time is a quarter of `usual`.
+    /// time of a call, which counts as five minutes at most, but never less than `usual`. After a
+    /// reader waited in vain, and until a call returns, the least time is a quarter of `usual`.
     pub(crate) fn patience(&self, usual: Duration) -> Duration {
         let inner = lock(&self.inner);
         let least = if inner.record.late > 0 { usual / PROBATION } else { usual };
@@ -205,7 +205,7 @@ impl Account {
     }
 
     /// Notes the objects that the library gave when asked for them, or the reason why it gave none
-    /// (`failure`).
+    /// (`failure`). A failure begins a pause, and the quarantine after several failures in a row.
     pub(crate) fn discovered(&self, failure: Option<&str>, known: &KnownObjects) {
         self.change(LOCK_PATIENCE, |record| match failure {
             Some(message) => {
@@ -215,7 +215,7 @@ impl Account {
                 record.pause(pause, now());
             }
             None => {
-                // Where objects were known before, only collecting tells that it works.
+                // If objects were known before, only a collection proves that the library works.
                 if record.known.is_empty() {
                     record.in_a_row = 0;
                 }
@@ -227,8 +227,9 @@ impl Account {
         });
     }
 
-    /// Notes that a reader waited in vain, with the reason, so that the next program knows it even
-    /// if this program ends soon. Returns whether the quarantine begins with it.
+    /// Notes that a reader waited in vain, with the reason, and begins a pause. Both are written at
+    /// once: this program may end soon, and the next program must know. Returns whether the
+    /// quarantine begins now.
     pub(crate) fn late(&self, why: &str) -> bool {
         let mut inner = lock(&self.inner);
         let was_quarantined = inner.record.quarantined;
@@ -250,7 +251,7 @@ impl Account {
         }
     }
 
-    /// Ends the provider's quarantine.
+    /// Ends the provider's quarantine and pause.
     pub(crate) fn release(&self) {
         self.change(LOCK_PATIENCE, Record::release);
     }
@@ -288,10 +289,10 @@ impl Drop for Account {
 }
 
 impl Inner {
-    /// Changes the record in memory and, if the lock is free within `patience`, also in the file,
-    /// where it adds the tally. An account of another library or registration in the file is left,
-    /// unless it is the one that `replaces` names. If the file was removed, the account begins
-    /// anew.
+    /// Changes the record in memory. If the lock is free within `patience`, the file gets the same
+    /// change and the unwritten collections. An account of another library or registration in the
+    /// file is left, unless `replaces` is its fingerprint. If the file was removed, the account
+    /// begins anew in memory, with the known objects.
     fn change(&mut self, name: &str, patience: Duration, change: impl Fn(&mut Record)) {
         change(&mut self.record);
         let Some(file) = self.file.clone() else { return };
@@ -305,7 +306,8 @@ impl Inner {
                     change(&mut found);
                     found
                 }
-                // Another library or registration took the place: this one is history.
+                // A program with another library or registration wrote its account: this one no longer
+                // belongs in the file.
                 Some(found) if *replaces != Some(found.fingerprint) => return None,
                 None if stamp.is_some() => {
                     is_gone = true;
@@ -367,8 +369,8 @@ pub fn forget(folder: &Path, provider: &str) -> io::Result<bool> {
     }
 }
 
-/// Ends the quarantine of a provider for all programs that share the accounts in `folder`; running
-/// programs notice within seconds. Returns whether there is an account.
+/// Ends the quarantine and pause of a provider for all programs that share the accounts in `folder`;
+/// running programs notice this within seconds. Returns whether there is an account of the provider.
 ///
 /// # Errors
 /// If the account cannot be written.

@@ -39,7 +39,7 @@ impl Area {
     /// Maps the beginning of a [`memory`], as much as a buffer of `room` bytes needs. It is an
     /// error if `room` is above [`LAST_ROOM`] or no multiple of 8.
     pub(crate) fn map(memory: &OwnedFd, room: usize) -> io::Result<Self> {
-        // An odd room would give the provider an odd address.
+        // The buffer ends at a fixed address: only a multiple of 8 also begins at one.
         if !room.is_multiple_of(8) || room > LAST_ROOM {
             return Err(io::Errno::INVAL);
         }

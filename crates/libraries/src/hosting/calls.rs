@@ -37,7 +37,8 @@ pub(crate) fn open(request: &OpenRequest) -> (Response, Option<LoadedLibrary>) {
     }
 }
 
-/// Calls Collect with a buffer of `room` bytes, on the thread that `lane` says.
+/// Calls Collect with a buffer of `room` bytes, on the thread that the lane says. `id` is the number
+/// of the request, and `value` the name of the requested value, such as `Global`.
 ///
 /// # Safety
 /// `room` bytes behind `start` may be written.

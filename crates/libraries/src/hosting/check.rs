@@ -43,7 +43,7 @@ impl fmt::Display for Severity {
     }
 }
 
-/// One fact about the library that is right or wrong.
+/// The result of one test of the library: something that is right, doubtful or wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
@@ -64,8 +64,8 @@ pub struct Verdict {
     pub findings: Vec<Finding>,
     /// The objects that the library has.
     pub objects: Vec<ObjectDescription>,
-    /// The time of the slowest collection of everything that is not costly. The first collection,
-    /// which loads, does not count.
+    /// The time of the slowest of several collections of `Global`, everything that is not costly. The
+    /// first collection, which loads the library, does not count.
     pub slowest: Duration,
     /// The number of bytes of a collection of everything that is not costly.
     pub bytes: usize,

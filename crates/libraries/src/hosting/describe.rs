@@ -65,7 +65,8 @@ impl KnownObjects {
     /// be hostile, are no definition, or one that is known already.
     pub(crate) fn restore(&mut self, mut bytes: Vec<u8>, cost: Cost) -> bool {
         let definition = bytes.len();
-        // The definition is made into that of an object without instances.
+        // The definition is completed to a whole object: without any instances if the object is of the
+        // kind that has instances, and otherwise with an empty counter block.
         if has_instances(&bytes) {
             bytes.get_mut(40..44).into_iter().for_each(|count| count.fill(0));
         } else {

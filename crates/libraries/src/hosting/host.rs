@@ -1,7 +1,7 @@
 //! The process in which a library runs.
 //!
-//! It starts with one end of a pair of sockets as its standard input, and the shared memory as its
-//! standard output. Before it loads a library, it gives up everything that a provider does not
+//! The process starts with one end of a pair of sockets as its standard input, and the shared memory
+//! as its standard output. Before it loads a library, it gives up everything that a provider does not
 //! need: other descriptors, further privileges, unlimited memory, and a life longer than its
 //! reader's.
 
@@ -20,8 +20,8 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use std::fs::File;
 use std::process::ExitCode;
 
-/// Runs the host until its reader has ended. A program that is its own host calls this function
-/// first in `main` and returns the result.
+/// Runs the host until its reader closes the library or ends. A program that is its own host calls
+/// this function first in `main` and returns the result.
 #[must_use]
 pub fn main() -> ExitCode {
     if rustix::net::sockopt::socket_type(rustix::stdio::stdin()).is_err() {
@@ -89,7 +89,7 @@ fn serve() -> Result<(), Errno> {
 fn take_over() -> Result<(OwnedFd, OwnedFd), Errno> {
     // A session of its own: Ctrl-C at a terminal is for the reader, and where the kernel
     // shares processors between sessions (autogroup), all threads of a library together get
-    // no more of them than the reader. It fails only for a process that leads one already.
+    // no more of them than the reader. The call fails only if the process leads a session already.
     let _ = rustix::process::setsid();
     // Started by its descriptor, the process would be called `exe`.
     let _ = rustix::thread::set_name(c"perfhive-host");

@@ -24,9 +24,9 @@ const CALM: u32 = 10;
 pub(crate) struct Patience {
     /// The reader's deadline; `None` for a reader without one.
     pub(crate) deadline: Option<Instant>,
-    /// The time after the beginning of a call from which the call is overdue: a reader without a
-    /// deadline stops waiting then, and no reader waits for that call once more. `None` for the
-    /// function's own timeout.
+    /// The time after the beginning of a call from which the call is overdue. A reader without a
+    /// deadline then stops waiting. Once a reader has waited until then, no reader waits for that
+    /// call again. `None` for the function's own timeout.
     pub(crate) usual: Option<Duration>,
 }
 
@@ -102,8 +102,8 @@ pub(crate) struct HostedLibrary {
     /// The time that the last call of Collect took, or has taken so far.
     took: Duration,
     next_id: u32,
-    /// The number of failures since the last [`CALM`] collections in a row without one, with those
-    /// that other readers met.
+    /// The number of failures, including those that other readers met. [`CALM`] collections in a row
+    /// without a failure set it to 0.
     failures: u32,
     /// The number of collections since the last failure.
     good: u32,
@@ -188,7 +188,7 @@ impl HostedLibrary {
         self.took
     }
 
-    /// Whether a call has become overdue since the last call of this method.
+    /// Whether the call in flight is overdue. Returns `true` only once for each call.
     pub(crate) fn is_newly_late(&mut self) -> bool {
         let call = self.in_flight.as_mut().filter(|call| call.is_late);
         call.is_some_and(|call| !std::mem::replace(&mut call.is_reported, true))
@@ -488,7 +488,8 @@ impl HostedLibrary {
 
 impl Drop for HostedLibrary {
     fn drop(&mut self) {
-        // A process that is at work would not take the request; dropping it ends it.
+        // A process that is at work would not take the request to close: it is ended instead,
+        // since a dropped `HostProcess` ends its process.
         if let Some(process) = self.process.take().filter(|_| self.in_flight.is_none()) {
             process.close();
         }

@@ -81,8 +81,8 @@ pub struct HostOptions {
     /// libraries with objects that keep changing.
     pub look_every: Duration,
     /// The pause before a host process is started again after its second crash; the pause doubles
-    /// with each further crash, up to a minute. The first restart does not wait. A library that
-    /// hangs or does not give its objects is not called for five times as long, up to five minutes.
+    /// with each further crash, up to a minute. The first restart does not wait. After a library hung
+    /// or did not give its objects, the first pause is five times as long and doubles up to five minutes.
     pub pause: Duration,
     /// The folder of accounts, which is made if need be: each provider's statistics, objects, and
     /// pause. All programs of a user that use the folder share these. With `None`, or a folder that

@@ -88,7 +88,7 @@ impl HostProcess {
 
     /// Sends a request.
     pub(crate) fn send(&mut self, request: &Request) -> Result<(), HostSilence> {
-        // Without room for the packet, the host has not taken earlier ones.
+        // If the socket has no room for the packet, the host has not taken earlier packets.
         match send(&self.socket, &request.encode(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
             Ok(_) => Ok(()),
             Err(Errno::AGAIN) => Err(HostSilence::Late),
@@ -230,7 +230,7 @@ fn trusted(program: &Path) -> Result<PathBuf, String> {
 /// Kills a process that was not waited for yet, and all processes of its group.
 fn end_group(child: &Child) {
     let process = Pid::from_child(child);
-    // The group exists once the process has run its first lines; before that it is alone.
+    // The group exists once the process has run its first lines; before that the process is alone.
     // Both calls fail only where no process is left.
     let _ = kill_process_group(process, Signal::KILL);
     let _ = kill_process(process, Signal::KILL);

@@ -15,11 +15,11 @@ pub(crate) struct ExtensionProvider {
     pub(crate) state: Arc<LibraryState>,
     pub(crate) objects: Vec<ObjectDescription>,
     pub(crate) titles: Vec<ProvidedTitles>,
-    /// The state and the reason of a library that is not asked for its objects; `None` if it is
-    /// asked.
+    /// The provider's state, and the reason in words, if the provider offers no objects: it is
+    /// disabled, in quarantine or in a pause, or its objects are not known yet. `None` otherwise.
     pub(crate) refusal: Option<(ProviderState, String)>,
-    /// Whether the library answers. If so, it is asked for other machines even if it has no objects
-    /// of this machine.
+    /// Whether the library answers. If so, it is asked for objects of other machines, even if it has
+    /// no objects of this machine.
     pub(crate) works: bool,
 }
 

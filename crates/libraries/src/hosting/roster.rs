@@ -34,10 +34,10 @@ impl<F: FnMut() -> Option<Arc<Registrations>> + Send> RegistrationSource for F {
 
 /// The registered libraries as providers, one for each registration.
 ///
-/// The objects of a library are known from its account, or the library is asked for them, on a
-/// thread of its own, once a reader wants an object that it may have. A reader waits for the first
-/// answer at most [`HostOptions::patience`], for all libraries together; objects of slower
-/// libraries appear later. A changed registration or a replaced library is a new provider.
+/// The objects of a library are known from its account. Otherwise the library is asked for them, on
+/// a thread of its own, once a reader wants an object that the library may have. The reader waits at
+/// most [`HostOptions::patience`] for the answers of all libraries together; objects of slower
+/// libraries appear later. A changed registration or a replaced library becomes a new provider.
 pub struct ExtensionRoster {
     source: Box<dyn RegistrationSource>,
     options: HostOptions,
@@ -103,7 +103,7 @@ impl ExtensionRoster {
         changed || !old.is_empty()
     }
 
-    /// Asks a library for its objects, on a thread of its own.
+    /// Asks the library of the entry at the index `at` for its objects, on a new thread.
     fn ask(&mut self, at: usize) {
         self.last_question += 1;
         let (number, report) = (self.last_question, self.report.clone());
@@ -127,8 +127,8 @@ impl ExtensionRoster {
     }
 
     /// Asks the libraries that may have wanted objects and have not given their objects yet, all at
-    /// the same time, and waits for libraries that are asked for the first time. Returns whether
-    /// anything new is known.
+    /// the same time. Waits for their answers, but not for a library for which readers already waited
+    /// in vain. Returns whether anything new is known.
     fn find_out(&mut self, ask: &Ask) -> bool {
         let wanted = &ask.objects;
         let now = Instant::now();
@@ -187,8 +187,8 @@ impl ExtensionRoster {
         changed
     }
 
-    /// Notes replaced libraries, and objects, pauses and quarantines that other programs wrote to
-    /// accounts; returns whether there was any.
+    /// Makes a new entry for each library whose file was replaced, and takes over the objects, pauses
+    /// and quarantines that other programs wrote to accounts. Returns whether anything changed.
     fn look_again(&mut self) -> bool {
         let mut changed = false;
         for entry in &mut self.entries {
@@ -211,7 +211,8 @@ impl ExtensionRoster {
 
 impl Drop for ExtensionRoster {
     fn drop(&mut self) {
-        // A thread that hangs in a library shares its state and may never drop it.
+        // Dropping the state would write the account too, but a thread that hangs in the library
+        // may hold the state for ever.
         self.entries.iter().for_each(|entry| entry.state.account.flush());
     }
 }

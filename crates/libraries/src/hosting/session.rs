@@ -48,7 +48,7 @@ struct BegunCollection {
     requests: Vec<(String, Lane)>,
     /// The answers to the first requests. The request after them is in flight.
     answers: Vec<Result<Call, ProviderError>>,
-    /// Whether the library is known to be open, because it was waited for.
+    /// Whether the library is open, since its Open was waited for.
     is_open: bool,
 }
 
@@ -210,7 +210,7 @@ impl ExtensionSession {
         }
     }
 
-    /// The requests of a collection, as value strings.
+    /// The requests of a collection: the value string of each, and the thread for it.
     fn requests(&self, collection: &Collection<'_>) -> Vec<(String, Lane)> {
         let list = match collection.query() {
             ObjectQuery::Global => return vec![("Global".to_string(), Lane::Usual)],
@@ -240,8 +240,8 @@ impl ExtensionSession {
             .collect()
     }
 
-    /// The time that a reader waits for a request of a collection. All requests of one collection
-    /// share the time of a reader without a deadline; each gets at least a quarter.
+    /// The time that a reader waits for a request of a collection. A reader without a deadline has one
+    /// time for all requests of the collection; each request gets at least a quarter of it.
     fn patience(&self, collection: &Collection<'_>, began: Instant) -> Patience {
         let usual = self.state.account.patience(self.state.options.patience);
         let left = usual.saturating_sub(began.elapsed()).max(usual / 4);
@@ -288,8 +288,7 @@ impl Session for ExtensionSession {
         self.delivered.clear();
         self.failed = false;
         let foreign = matches!(collection.query(), ObjectQuery::Foreign(_));
-        // New objects in an answer by index count as costly: they may be missing from that to
-        // `Global`.
+        // New objects in an answer by index count as costly: the answer to `Global` may lack them.
         let cost = match collection.query() {
             ObjectQuery::Global => Cost::Global,
             ObjectQuery::Foreign(_) => Cost::Foreign,

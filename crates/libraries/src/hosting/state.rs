@@ -26,8 +26,8 @@ pub(crate) struct LibraryState {
     /// Whether objects, or new definitions of objects, are known that the provider does not
     /// describe yet.
     pub(crate) has_news: AtomicBool,
-    /// Whether the provider was described with objects, so that further objects are
-    /// unusual.
+    /// Whether the provider was last described with objects. Further objects are then unusual, and
+    /// are written to the log.
     pub(crate) is_settled: AtomicBool,
     /// Whether quarantine began or ended, which the broker must learn.
     pub(crate) has_turned: AtomicBool,
@@ -104,7 +104,8 @@ impl LibraryState {
         format!("left out object {object}, which {owner}; it may give {own}")
     }
 
-    /// The parked library, or a library that starts with its first call.
+    /// The parked library, or else a library whose host process starts with the first call. An error
+    /// if there is no host program.
     pub(crate) fn library(&self) -> Result<HostedLibrary, ProviderError> {
         if let Some(library) = lock(&self.parked).take() {
             return Ok(library);
@@ -122,8 +123,8 @@ impl LibraryState {
         Ok(library.after(self.account.failures(), self.account.pause_left()))
     }
 
-    /// Keeps a library for the next session if its process can be called again at once. A library
-    /// that cannot, or that was kept before, is dropped.
+    /// Keeps a library for the next session, in place of the library that was kept before. If the
+    /// library's process cannot be called again at once, the library is dropped instead.
     pub(crate) fn park(&self, library: HostedLibrary) {
         let before = if library.is_sound() { lock(&self.parked).replace(library) } else { None };
         // A library that was kept before is closed without the lock held.

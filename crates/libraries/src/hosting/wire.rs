@@ -20,9 +20,9 @@ const VERSION: &str = concat!("perfhive ", env!("CARGO_PKG_VERSION"), " 3");
 /// The thread on which a collection runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lane {
-    /// The calling thread.
+    /// The thread of the host that takes the requests, with its usual priority.
     Usual,
-    /// A thread of lowered priority: the collection is expensive.
+    /// A new thread of lowered priority, since the collection is expensive.
     Costly,
 }
 
@@ -39,9 +39,9 @@ pub(crate) enum Request {
     OpenAgain { id: u32, linkage: Option<String> },
     /// Call Close without ending the process; for [`check`](crate::check) alone.
     CloseOnce { id: u32 },
-    /// Call Collect from several threads at once, `times` times each with these value strings in
-    /// turn, but after each thread's first call only for `millis` milliseconds; for
-    /// [`check`](crate::check) alone.
+    /// Call Collect from several threads at once, each thread `times` times with these value strings
+    /// in turn. After `millis` milliseconds no thread makes a further call, but each makes at least
+    /// one. For [`check`](crate::check) alone.
     Together { id: u32, threads: u32, times: u32, millis: u32, values: Vec<String> },
 }
 
@@ -81,8 +81,8 @@ pub(crate) struct Response {
     pub(crate) objects: u32,
     /// The time that Collect took, in nanoseconds.
     pub(crate) took: u64,
-    /// The reason why the library could not be called; for [`Request::Together`] the fault of the
-    /// first wrong answer; the request of that answer is in `reports`. `None` if nothing failed.
+    /// The reason why the library could not be called; `None` if nothing failed. For
+    /// [`Request::Together`] the fault of the first wrong answer, whose value string is in `reports`.
     pub(crate) failure: Option<String>,
     /// A note about the confinement of the process, such as a restriction that failed; only from Open.
     pub(crate) note: Option<String>,

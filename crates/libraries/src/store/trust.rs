@@ -1,10 +1,11 @@
 //! The rule for trusted files: no user may have a library loaded into another user's process.
 //!
-//! A file is trusted if the file, its folder, every folder above, and every symbolic link on the
-//! way belong to root or to the reader, and no other user may write them. Only folders further up
-//! may be writable, if they are sticky, as `/tmp` is. The path is opened step by step, and each
-//! part is examined after it was opened, so that the examined file is the one that is used. Access
-//! control lists that let others write show in the mode's group bits, which are their mask.
+//! The reader is here the user of the reading process. A file is trusted if the file, its folder,
+//! every folder above, and every symbolic link on the way belong to root or to the reader, and no
+//! other user may write them. One exception: a folder above the file's own folder may be writable if
+//! it is sticky, as `/tmp` is. The path is opened step by step, and each part is examined after it
+//! was opened, so that the examined file is the file that is used. If an access control list lets
+//! others write, this shows in the group bits of the mode, which are the list's mask.
 
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use std::collections::VecDeque;
@@ -41,7 +42,7 @@ pub enum Refusal {
         /// The number of the user of the reading process.
         reader: u32,
     },
-    /// Other users may write the file, or a folder on the way.
+    /// Other users may write the file or a folder on the way, or could create the missing file.
     Writable {
         /// The path of the part that others may write.
         path: PathBuf,
@@ -106,7 +107,7 @@ impl Trust {
     }
 
     /// Opens a trusted file for reading. Returns the file, and its path without symbolic
-    /// links. Only root and the reader can change what that path leads through.
+    /// links. Only root and the reader can replace a part of that path.
     ///
     /// # Errors
     /// [`Refusal`], with the part that is not trusted and the way out.
@@ -254,13 +255,14 @@ impl Walk {
         }
     }
 
-    /// Opens the file at the end, and examines what was opened.
+    /// Opens the file at the end of the path, and checks owner, mode and kind of the opened file.
+    /// `seen` describes the file as it was before it was opened.
     fn file(&self, name: &OsStr, seen: &Stat) -> Result<File, Refusal> {
         let Some((folder, folder_stat)) = self.folders.last() else {
             return Err(Refusal::NotFound);
         };
         self.check_owner(seen)?;
-        // Others could put another library into the folder, which the checked one loads.
+        // Others could put a library into the folder that the checked library then loads.
         if is_writable(folder_stat) {
             let path = self.path.parent().unwrap_or(Path::new("/")).to_path_buf();
             return Err(Refusal::Writable { path, mode: folder_stat.st_mode });
@@ -280,7 +282,7 @@ impl Walk {
     }
 }
 
-/// Whether others than the owner may write a file.
+/// Whether others than the owner may write a file or folder.
 fn is_writable(stat: &Stat) -> bool {
     stat.st_mode & 0o022 != 0
 }

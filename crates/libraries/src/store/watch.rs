@@ -46,7 +46,8 @@ impl ReadHives {
                 one.library = path;
                 true
             }
-            // Only root or the reader can create it. Loading it reports that it is missing.
+            // Only root or the reader can create the missing library. Loading reports that it is
+            // missing.
             Err(Refusal::NotFound) => true,
             Err(refusal) => {
                 faults.push(not_loaded_by_name(one, &refusal));
@@ -57,8 +58,8 @@ impl ReadHives {
     }
 }
 
-/// A stamp of a hive's file, which differs from one state of the file to the next; `None` if
-/// there is no file.
+/// The stamp of a hive's file, which changes when the file does: device, inode, times of change
+/// and size. `None` if there is no file.
 type HiveStamp = Option<(u64, u64, i64, i64, i64, i64, u64)>;
 
 fn stamp(file: &HiveFile) -> HiveStamp {
@@ -83,8 +84,8 @@ pub struct Watch {
     stamps: Vec<HiveStamp>,
     looked: Option<Instant>,
     /// The time at which the hives were last read, if there were faults; `None` without faults.
-    /// Hives with faults are read again after a time, because a corrected mode of a file does not
-    /// show in the hive.
+    /// Hives with faults are read again after a time, because a corrected mode of a library or
+    /// folder does not change the stamp of the hive.
     refused: Option<Instant>,
     providers: Vec<Registration>,
 }

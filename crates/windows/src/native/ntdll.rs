@@ -20,7 +20,7 @@ impl SystemInformation for Ntdll {
 ///
 /// `PerfTime` and `PerfFreq` are the performance counter's, as in Windows' own blocks.
 /// `PerfTime100nSec` starts with calendar time and continues by the performance counter, so that
-/// setting the calendar does not disturb percentages. In Windows' own blocks it disturbs them.
+/// setting the system's clock does not disturb percentages. In Windows' own blocks it does.
 #[derive(Clone, Copy, Debug)]
 pub struct NativeClock {
     frequency: i64,

@@ -124,9 +124,9 @@ fn values(process: &Process<'_>, time: Time) -> [u64; COUNTERS] {
     ]
 }
 
-/// The values, each as its counter stores it ([`fit`](perfhive_engine::standard::Counter::fit)):
-/// one that is too large for 4 bytes becomes the largest that fits, unless only its differences
-/// matter.
+/// The values, each as its counter stores it ([`fit`](perfhive_engine::standard::Counter::fit)): a
+/// value that is too large for a counter of 4 bytes becomes the largest that fits. A count of which
+/// only differences matter is not changed.
 fn fit(mut values: [u64; COUNTERS]) -> [u64; COUNTERS] {
     for (value, counter) in values.iter_mut().zip(PROCESS.counters) {
         *value = counter.fit(*value);

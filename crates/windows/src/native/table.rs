@@ -14,8 +14,8 @@ pub fn object_table() -> Vec<ObjectDoc> {
     OBJECTS.into_iter().map(ObjectDoc::of).collect()
 }
 
-/// The documentation of every counter of these objects, filled or absent, without bases, object by
-/// object.
+/// The documentation of every counter of the objects in [`object_table`], filled or absent, object by
+/// object. Bases are left out.
 #[must_use]
 pub fn counter_table() -> Vec<CounterDoc> {
     OBJECTS.into_iter().flat_map(counters_of).collect()

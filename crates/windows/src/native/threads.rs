@@ -39,8 +39,9 @@ impl Writer {
         Self { layouts, filled: Filled::new(ALWAYS, STATE) }
     }
 
-    /// Writes the threads of the processes in `list`, and `_Total` if Process has it. Process must
-    /// have been written from the same `list`: a position in it is that of the parent.
+    /// Writes the threads of the processes in `list`, and `_Total` if Process has it. The object
+    /// Process must have been written from the same `list`: the position of a process in the list is
+    /// also the position of the parent among the instances of Process.
     pub(super) fn write(
         &mut self,
         list: Processes<'_>,
@@ -115,9 +116,9 @@ fn values(thread: &Thread, time: Time) -> [u64; COUNTERS] {
     ]
 }
 
-/// The values, each as its counter stores it ([`fit`](perfhive_engine::standard::Counter::fit)):
-/// one that is too large for 4 bytes becomes the largest that fits, unless only its differences
-/// matter.
+/// The values, each as its counter stores it ([`fit`](perfhive_engine::standard::Counter::fit)): a
+/// value that is too large for a counter of 4 bytes becomes the largest that fits. A count of which
+/// only differences matter is not changed.
 fn fit(mut values: [u64; COUNTERS]) -> [u64; COUNTERS] {
     for (value, counter) in values.iter_mut().zip(THREAD.counters) {
         *value = counter.fit(*value);

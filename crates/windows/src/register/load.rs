@@ -14,8 +14,8 @@ use perfhive_registry::{Size, ValueName, read};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Allots indexes to the titles of a provider and writes both to the registry: by `loadperf`, or
-/// directly under Wine: its `loadperf` does nothing. Returns the first indexes.
+/// Allots indexes to the titles of a provider and writes both to the registry, by `loadperf`. Wine's
+/// `loadperf` does nothing, so under Wine they are written directly. Returns the first indexes.
 pub(super) fn load(
     name: &str,
     objects: &[u32],
@@ -189,8 +189,8 @@ fn read_list(key: &Key, value: &str) -> TitleList {
     }
 }
 
-/// The most folders of an earlier process with this process's ID that are passed over. A process
-/// that is killed leaves its folder behind.
+/// The most existing folders that are passed over in the search for a free name. A process that was
+/// killed leaves its folder behind, and this process may have got the same process ID.
 const FOLDERS: u32 = 64;
 
 /// A folder for the files that `loadperf` reads. The folder is removed on drop.

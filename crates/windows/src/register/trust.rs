@@ -34,12 +34,13 @@ const TRUSTED: [&str; 9] = [
     "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464",
 ];
 
-/// Tests the library, its folder, and (except under Wine) the folders above. A path that is partial
-/// or leads to no file passes.
+/// Tests the library, its folder, and (except under Wine) the folders above: users other than
+/// administrators and this process's user must not be able to change or replace them. A path that is
+/// partial or leads to no file passes.
 ///
 /// # Errors
-/// For the first file or folder that users other than administrators and this process's user may
-/// change, with the way out, or with an access control list that cannot be read.
+/// For the first file or folder that other users may change, with the way out. Also for a file or
+/// folder with an access control list that cannot be read.
 pub(super) fn test(library: &Path) -> Result<(), RegisterError> {
     // Where there is no such file, readers say so; a name without a folder is looked for in the
     // folders of Windows.
@@ -72,9 +73,9 @@ pub(super) fn test(library: &Path) -> Result<(), RegisterError> {
     Ok(())
 }
 
-/// The owner, or the first user or group, that a security descriptor gives any of these rights,
-/// although it is neither in [`TRUSTED`] nor `me`. `None` if there is none. A descriptor that
-/// cannot be read gives everybody all rights.
+/// The first untrusted user or group in a security descriptor: its owner, or else a user or group that
+/// gets any of the `rights`. [`TRUSTED`] and `me` are trusted. `None` if there is no other. A
+/// descriptor that cannot be parsed counts as one that gives everybody all rights.
 fn untrusted(descriptor: &str, rights: u32, me: Option<&str>) -> Option<String> {
     let is_trusted = |sid: &str| TRUSTED.contains(&sid) || me == Some(sid);
     let owner = descriptor.strip_prefix("O:").map(|rest| until(rest, &["G:", "D:", "S:"]));
@@ -94,7 +95,8 @@ fn untrusted(descriptor: &str, rights: u32, me: Option<&str>) -> Option<String> 
         let mut next = || fields.next().unwrap_or_default();
         let (kind, flags, given) = (next(), next(), next());
         let sid = entry.split(';').nth(5).unwrap_or_default();
-        // Only what is allowed here: "inherit only" is for what is made below.
+        // Only entries that allow something here count: an "inherit only" entry is for files and
+        // folders that are made below this one.
         let is_allowed =
             matches!(kind, "A" | "XA" | "OA") && !pairs(flags).any(|flag| flag == "IO");
         if is_allowed && mask(given) & rights != 0 && !is_trusted(sid) {

@@ -6,9 +6,9 @@
 //! 88 bytes beyond the announced size. This file undoes both. It does nothing unless `ntdll`
 //! exports `wine_get_version`, which no Windows does.
 //!
-//! In a later, fixed Wine nothing may be moved. Objects at the wrong place are not proof of the
-//! fault: a reused buffer holds an earlier reply between header and objects. So a mark is written
-//! there before the call; if the mark is untouched afterwards, Wine has the fault.
+//! Replies of a later Wine without the fault must stay as they are. What looks like objects 88 bytes
+//! too late is no proof of the fault: a reused buffer holds an earlier reply. So a mark is written to
+//! the buffer before the call. If the mark is untouched right behind the header, Wine has the fault.
 
 use perfhive_format::DataBlock;
 

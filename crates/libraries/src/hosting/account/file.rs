@@ -10,7 +10,8 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// A stamp of a file, which differs from one state of the file to the next.
+/// The stamp of a file, which changes when the file is replaced: inode, seconds and nanoseconds of the
+/// last change, size. On Windows: time of creation, time of the last change, 0, size.
 pub(super) type FileStamp = (u64, i64, i64, u64);
 
 /// The file of one provider's account.
@@ -109,8 +110,8 @@ impl AccountFile {
     }
 }
 
-/// Makes a missing folder, if the nearest existing folder above it is this user's alone to write. A
-/// folder that exists is only checked for the same.
+/// Makes a missing folder, if the nearest existing folder above it is this user's alone to write. An
+/// existing folder is left as it is; it is an error if it is not this user's alone to write.
 fn make(folder: &Path) -> io::Result<()> {
     if !folder.is_absolute() {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -153,7 +154,8 @@ fn no_link(options: &mut OpenOptions) -> &mut OpenOptions {
     }
 }
 
-/// Makes a created file readable and writable for this user alone.
+/// Makes a created file readable and writable for this user alone. On Windows nothing is set: the file
+/// inherits its access rights from the user's folder.
 fn mine_alone(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);

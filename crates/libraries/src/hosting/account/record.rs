@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// The first line of an account's file.
 const FIRST: &str = "perfhive account 1";
-/// The last line, without which the file is cut off.
+/// The last line. A file without it is cut off, and is not read.
 const LAST: &str = "[End]";
 /// The largest account in bytes. If the definitions of a library's objects do not fit, none of them
 /// is kept: each program asks such a library itself.
@@ -22,8 +22,8 @@ const LONGEST: usize = 500;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Record {
     pub(super) name: String,
-    /// A fingerprint of the library and its registration: it differs for another library or
-    /// registration.
+    /// The fingerprint of the registration, the library's file and the test level. It differs for
+    /// another registration, file or level.
     pub(super) fingerprint: u64,
     /// The number of times that a user or program ended the quarantine.
     pub(super) released: u64,
@@ -96,7 +96,7 @@ impl Record {
         self.set_fault(message);
     }
 
-    /// Ends the series of waits in vain, and the pause for them.
+    /// Ends the series of waits in vain, and any pause.
     pub(super) fn answered_in_time(&mut self) {
         if self.late > 0 && self.in_a_row == 0 {
             self.fault = None;
@@ -104,7 +104,7 @@ impl Record {
         (self.late, self.not_before) = (0, 0);
     }
 
-    /// Ends the provider's quarantine and pause, and counts that.
+    /// Ends the provider's quarantine and pause, and counts this in `released`.
     pub(super) fn release(&mut self) {
         self.released = self.released.saturating_add(1);
         (self.in_a_row, self.quarantined) = (0, false);

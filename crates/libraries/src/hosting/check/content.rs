@@ -14,7 +14,7 @@ const NO_CLOCK: &str = "its type divides by the object's clock, and PerfTime or 
 /// The clocks of the older and of the newer sample, one second apart, in 100 ns.
 const TIMES: [i64; 2] = [10_000_000, 20_000_000];
 
-/// A fault of an object: `Loses` if readers lose data by it, `Doubtful` if not.
+/// A fault of an object: `Loses` if readers lose data by it, `Doubtful` if it makes a value doubtful.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ContentFault {
     Loses(String),

@@ -7,7 +7,7 @@ use perfhive_engine::ObjectDescription;
 use perfhive_format::{CounterSpec, DetailLevel};
 use std::sync::Arc;
 
-/// The name of the request under which the findings are listed.
+/// The subject of the findings (`Finding::asked`), in place of a request.
 const MANIFEST: &str = "manifest";
 
 impl Check {

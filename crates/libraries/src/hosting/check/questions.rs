@@ -71,7 +71,8 @@ impl Check {
         }
     }
 
-    /// Requests each known object by its index, then all of them, and one among indexes of others.
+    /// Requests each known object by its index, then all of them at once, and then one of them in a
+    /// list with indexes that the library does not have.
     pub(super) fn ask_by_index(&mut self) {
         let names: Vec<(TitleIndex, Cost)> = self
             .known
@@ -221,7 +222,8 @@ impl Check {
         answer.buffer.check(TestLevel::Basic, &nothing).map(drop).map_err(drop)
     }
 
-    /// Collects several times, since readers have to prepare anew for objects that change.
+    /// Collects `Global` several times, and warns if objects or counters change from one answer to
+    /// the next, or if a collection is slow.
     pub(super) fn ask_again(&mut self) {
         let mut changes = 0;
         for _ in 0..TIMES {

@@ -30,11 +30,12 @@ use std::thread;
 
 /// The most files that a library may have open.
 const MOST_FILES: u64 = 1024;
-/// The most threads that a library may have, and with `--processes` all its processes together.
+/// The most threads of a library. With `--processes` all its processes together may have so many.
 const MOST_THREADS: u64 = 512;
 /// The number of the user and of the group that own no files.
 const NOBODY: u32 = 65_534;
-/// The capability to read every file that the restriction of files allows.
+/// The capability to read files of any owner. The restriction of files still applies: with both, a
+/// library reads only the files that it is registered to read.
 const READS_ALL: CapabilitySet = CapabilitySet::DAC_READ_SEARCH;
 /// The number of the system call `fchmodat2`, which exists since Linux 6.6, on every architecture
 /// with a filter.
@@ -74,7 +75,7 @@ pub(super) fn confine(request: &OpenRequest) -> Result<Option<String>, Errno> {
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     let mut notes = Vec::new();
     let is_root = rustix::process::geteuid().is_root();
-    // Root's library reads what it is registered for, whatever its owner.
+    // Root's library reads the files that it is registered for, whatever user owns them.
     let reads_all = is_root && !request.reads.is_empty();
     if is_root && let Err(error) = become_nobody(reads_all) {
         notes.push(format!("it may read root's own files ({error})"));
@@ -87,8 +88,9 @@ pub(super) fn confine(request: &OpenRequest) -> Result<Option<String>, Errno> {
     if is_supervised(request.processes) {
         supervise::split()?;
     }
-    // The kernel counts a user's threads in each namespace by themselves, and those of the user
-    // `nobody` are few. A namespace would take the capability away.
+    // Threads can be limited if the count has those of the library and few others. That is so in a
+    // user namespace of its own, which newer kernels count by itself, and for the user `nobody`.
+    // With `reads_all` there is no namespace, since it would take the capability away.
     let is_counted = reads_all || own_user_namespace().is_ok() && counts_by_namespace();
     limit(Resource::As, request.memory_limit)?;
     // Limits files in memory, which the address space does not count. A library that writes
@@ -178,8 +180,9 @@ fn keep_capabilities(kept: CapabilitySet) -> Result<(), Errno> {
     rustix::thread::set_capabilities(None, sets)
 }
 
-/// Forbids the process to write files other than character devices and, if it is registered to read
-/// files, also to read any other files. Kernels before 5.13 forbid neither.
+/// Forbids the process to write files other than character devices. If the registration lists files to
+/// read, the process may read only these, the system's libraries and the library's folder. Kernels
+/// before 5.13 forbid nothing.
 fn restrict_files(request: &OpenRequest) -> Result<RulesetStatus, RulesetError> {
     let writes = AccessFs::from_write(ABI::V3);
     let reads = AccessFs::ReadFile | AccessFs::ReadDir;
@@ -214,8 +217,8 @@ fn devices() -> Vec<PathBuf> {
     found
 }
 
-/// Starts a thread that ends this process with its reader. A library may switch the parent-death signal
-/// off, by intent or by changing its user.
+/// Starts a thread that ends this process when its reader ends. The parent-death signal does this too,
+/// but a library may switch the signal off, by intent or by changing its user.
 fn end_with_reader(reader: OwnedFd) -> Result<(), Errno> {
     const STACK: usize = 64 << 10;
     let watch = move || {

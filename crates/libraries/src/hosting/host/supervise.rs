@@ -1,6 +1,6 @@
-//! The supervisor: the process above the process of a library that may start others. It
-//! calls no foreign code. It ends all processes that the library leaves behind, in whatever
-//! session they are: the kernel makes it the parent of orphans.
+//! The supervisor: the process above the process of a library that may start other processes.
+//! The supervisor calls no foreign code. It ends all processes that the library leaves behind, in
+//! whatever session they are: the kernel makes the supervisor the parent of orphans.
 
 use rustix::fs::{Dir, Mode, OFlags, open};
 use rustix::io::Errno;

@@ -31,7 +31,8 @@ pub(super) struct Entry {
     pub(super) waited_for: Option<(Instant, Instant)>,
     /// Whether readers waited for the library in vain, so that they do not wait for it again.
     pub(super) was_late: bool,
-    /// The pause after the next answer without objects; it doubles with each such answer.
+    /// The pause after the next failure or answer without objects, unless the account has a pause. It
+    /// doubles each time.
     pub(super) pause: Duration,
     /// The time of the next question for the library's objects; `None` if no question is planned.
     pub(super) due: Option<Instant>,
@@ -68,8 +69,8 @@ impl Entry {
         entry
     }
 
-    /// Makes the provider from the known objects or from the account's refusal, and sets the time
-    /// at which the library is asked.
+    /// Makes the provider anew. If no objects are known, it has none, and the time is set at which
+    /// the library is asked for them. A library that is disabled or in quarantine is not asked.
     fn begin(&mut self) {
         self.due = None;
         let known = !lock(&self.state.known).is_empty();
@@ -145,8 +146,9 @@ impl Entry {
         }
     }
 
-    /// Takes the answer to the question for the library's objects: `failure` is the reason why it
-    /// did not give them. Plans the next question if there are no objects.
+    /// Takes the answer to the question for the library's objects: `failure` is the reason why the
+    /// library gave none. After a failure or an answer without objects the next question is planned,
+    /// unless the provider is in quarantine.
     pub(super) fn answered(&mut self, failure: Option<ProviderError>) {
         self.question = None;
         let known = lock(&self.state.known).clone();
@@ -204,8 +206,8 @@ impl Entry {
         changed
     }
 
-    /// Makes a new provider with the objects that are known now. `refusal` is the state and the
-    /// reason of a library that is not asked; `works` says that it answers.
+    /// Makes a new provider with the objects that are known now, and with
+    /// [`ExtensionProvider::refusal`] and [`ExtensionProvider::works`].
     fn describe(&mut self, refusal: Option<(ProviderState, String)>, works: bool) {
         self.described = Instant::now();
         self.provider = Arc::new(ExtensionProvider {

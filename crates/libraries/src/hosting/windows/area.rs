@@ -23,7 +23,7 @@ impl Area {
     /// Allocates the memory for a buffer of `room` bytes. It is an error if `room` is above
     /// [`LAST_ROOM`] or no multiple of 8.
     pub(crate) fn new(room: usize) -> io::Result<Self> {
-        // An odd room would give the provider an odd address.
+        // The buffer ends at a fixed address: only a multiple of 8 also begins at one.
         if !room.is_multiple_of(8) || room > LAST_ROOM {
             return Err(io::ErrorKind::InvalidInput.into());
         }

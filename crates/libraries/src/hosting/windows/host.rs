@@ -1,8 +1,8 @@
 //! The process in which a library runs.
 //!
-//! It starts with two pipes, for requests and answers. An environment variable names their handles,
-//! so that a library's use of standard output does not disturb them. The process is in a job object
-//! that ends with the reader and limits the process's memory.
+//! The process starts with two pipes, for requests and answers. An environment variable names their
+//! handles, so that a library's use of standard output does not disturb them. The process is in a job
+//! object, which limits the process's memory and ends the process when the reader ends.
 
 use crate::hosting::area::Area;
 use crate::hosting::calls;
@@ -25,8 +25,8 @@ use windows_sys::Win32::System::Threading::{GetCurrentProcess, TerminateProcess}
 /// comma, that of answers.
 pub(crate) const PIPES: &str = "PERFHIVE_HOST_PIPES";
 
-/// Runs the host until its reader has ended. A program that is its own host calls this function
-/// first in `main` and returns the result.
+/// Runs the host until its reader closes the library or ends. A program that is its own host calls
+/// this function first in `main` and returns the result.
 #[must_use]
 pub fn main() -> ExitCode {
     let Some((requests, answers)) = pipes() else {

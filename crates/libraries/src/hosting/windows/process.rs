@@ -51,7 +51,8 @@ pub(crate) enum HostSilence {
 }
 
 impl HostProcess {
-    /// Starts a host process. No library is loaded yet.
+    /// Starts a host process. No library is loaded yet. The flag has no effect on Windows: the job
+    /// gets its limits with the Open.
     ///
     /// # Errors
     /// A text that says why the process cannot be started.
@@ -80,7 +81,7 @@ impl HostProcess {
                 }
             }
         };
-        // Answers without a request wait.
+        // The channel holds one answer: a host that sends answers without requests has to wait.
         let (reply, answers_read) = sync_channel(1);
         let read = move || {
             while let Ok(answer) = read_answer(&mut answers) {
@@ -240,7 +241,8 @@ fn read_part(from: &mut impl Read, most: usize) -> io::Result<Option<Vec<u8>>> {
     if bytes.len() == length { Ok(Some(bytes)) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }
 
-/// A job object. It limits the processes in it; from then on they end when it is closed.
+/// A job object. Once its limits are set, the processes in the job keep to them, and end when the job
+/// object is closed.
 struct Job(HANDLE);
 
 // SAFETY: a handle is a number that belongs to the process.
