@@ -268,9 +268,10 @@ impl Category {
         self.tracked.object.has_instances
     }
 
-    /// The names of the present instances in the order of the data: `name` or `parent/name`. Where
-    /// several instances have the same name, all but the first have `#n` behind it. Every name
-    /// finds its own instance. The list is empty for a category without instances.
+    /// The names of the present instances in the order of the data, as [`InstanceLabel`] prints
+    /// them: `name` or `parent/name`. Where several instances have the same name, all but the first
+    /// have `#n` behind the name. Every name in the list finds its own instance. The list is empty
+    /// for a category without instances.
     ///
     /// ```ignore-windows,ignore-macos
     /// let threads = perfhive::Category::new("Thread")?.instance_names()?;
