@@ -26,9 +26,9 @@ impl LineScale {
     pub const MOST: i8 = 8;
 
     /// The power of ten for a line, from [`LEAST`](Self::LEAST) to [`MOST`](Self::MOST). `default`
-    /// is the power for which the line's counter asks, `maximum` the largest distance from zero of
-    /// a value on the chart of all lines of its path. `Automatic` is 0 where `maximum` is 0 or not
-    /// finite.
+    /// is the power for which the line's counter asks. `maximum` is the largest distance from zero
+    /// that a value on the chart has, over all lines of the line's path; for `Automatic` the result
+    /// is 0 where `maximum` is 0 or not finite.
     #[must_use]
     pub fn power(self, default: i32, maximum: f64) -> i8 {
         let within = |power: i32| power.clamp(Self::LEAST.into(), Self::MOST.into()) as i8;

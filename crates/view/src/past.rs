@@ -1,8 +1,8 @@
 //! The samples that were seen, in a ring of bounded size, and the lines through them.
 //!
-//! A line belongs to an identity, not to a name: `java#1` that becomes `java` stays in its line. A
-//! process that comes back under its name goes on in the line of the one that is gone, with a gap
-//! between them.
+//! A line belongs to an identity, not to a name: `java#1` that becomes `java` stays in its line. If
+//! a process is gone and a new one has its name, the new process continues the old one's line, with
+//! a gap between them.
 
 mod csv;
 mod samples;
@@ -19,13 +19,14 @@ use perfhive_format::FileTime;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// The bytes that the values of a default [`Past`] and their weights take at most, beyond its 600
-/// newest samples: at one sample a second enough for a day of 24 counters, or two hours of 256.
+/// The most bytes that the values and weights of a default [`Past`] take; its 600 newest samples are
+/// kept even if they take more. At one sample a second the bytes are enough for about a day of 24
+/// counters, or two hours of 256.
 pub const MOST_BYTES: usize = 24 << 20;
-/// The lines that a [`Past`] has at most: two for each event of an experiment, and 256 others. Further instances are
-/// counted, but not kept.
+/// The most lines that a [`Past`] has: two for each event name of an experiment, and 256 others. Instances beyond them
+/// are counted, but their values are not kept.
 pub const MOST_LINES: usize = 2 * MOST_EVENT_NAMES + 256;
-/// The samples that a [`Past`] has at most: a day at one a second.
+/// The most samples that a [`Past`] keeps: a day at one sample a second.
 pub const MOST_SAMPLES: usize = 86_400;
 /// The most reasons for missing values, and the most later names of its instance, that a line
 /// keeps; for a further one the oldest is dropped.
@@ -210,7 +211,8 @@ impl Past {
         }
     }
 
-    /// Notes why no instance of a path has a value in this sample; `false` if no instance has a line yet.
+    /// Notes why no instance of a path has a value in this sample. Returns `false` if no instance of the path has a
+    /// line.
     fn lack(&mut self, value: &Value, number: u64, why: &str) -> bool {
         let length = self.times.len();
         let is_of_path = |line: &&mut Line| {
@@ -230,9 +232,9 @@ impl Past {
         any
     }
 
-    /// The place of the line for a value: the line of its identity, else a line of the same name that has no value, or of
-    /// a path that had no instance so far, else a new line. `None` if there are [`MOST_LINES`]
-    /// already.
+    /// The place of the line for a value: the line of its identity; else a line of its path and counter without a value
+    /// in this sample, which has the same name or had no instance so far; else a new line. `None` if a new line is
+    /// needed and there are [`MOST_LINES`] already.
     fn place_of(&mut self, value: &Value) -> Option<usize> {
         let key = Key {
             path: Arc::clone(&value.path),
@@ -330,7 +332,8 @@ impl Past {
     }
 
     /// Removes the newest `count` samples, and the lines that were first seen in them. The caller
-    /// notes them again, together with samples that were missing between them.
+    /// then [notes](Self::note) these samples again, together with samples that were missing between
+    /// them.
     pub fn forget_newest(&mut self, count: usize) {
         let kept = self.times.len().saturating_sub(count);
         let end = self.first + kept as u64;
