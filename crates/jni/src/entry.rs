@@ -155,6 +155,7 @@ fn throw(env: &mut Env<'_>, failure: Failure) -> jni::errors::Result<()> {
     }
 }
 
+/// Performs an operation, given by its number, with the bytes of a request; returns the bytes of the answer.
 #[unsafe(no_mangle)]
 extern "system" fn Java_org_perfhive_Native_call<'local>(
     env: EnvUnowned<'local>,
@@ -216,6 +217,7 @@ extern "system" fn Java_org_perfhive_Native_tell<'local>(
     std::panic::catch_unwind(tell).is_ok_and(|told| told.is_ok()).into()
 }
 
+/// Makes a probe context ready for a sample.
 #[unsafe(no_mangle)]
 extern "system" fn Java_org_perfhive_Native_prepare<'local>(
     env: EnvUnowned<'local>,

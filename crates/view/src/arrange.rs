@@ -20,7 +20,7 @@ pub enum Order {
     Name,
 }
 
-/// Which readings are shown, and in which order.
+/// The settings that decide which readings are shown, and in which order.
 #[derive(Clone, Debug, Default)]
 pub struct Arrangement {
     /// The order of instances.

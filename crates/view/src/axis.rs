@@ -9,8 +9,8 @@ use std::collections::HashMap;
 /// How the power of ten that multiplies a chart's line is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LineScale {
-    /// The largest power of ten with which no value on the chart, of any line of the line's path,
-    /// is farther from zero than 100.
+    /// The largest power of ten by which the values on the chart, of all lines of the line's path,
+    /// can be multiplied without any result being farther from zero than 100.
     #[default]
     Automatic,
     /// The power of ten for which the line's counter asks.

@@ -48,7 +48,7 @@ pub struct Line {
     values: VecDeque<f64>,
     /// The weight of each value in a mean; seven digits of it are enough.
     weights: VecDeque<f32>,
-    /// Why values are missing, each with the number of the first sample for which the reason holds.
+    /// The reasons why values are missing, each with the number of the first sample for which it holds.
     reasons: VecDeque<(u64, Arc<str>)>,
     /// The later names of the instance, each with the number of the first sample that has it.
     names: VecDeque<(u64, String)>,
@@ -117,8 +117,8 @@ impl Default for Past {
 }
 
 impl Past {
-    /// An empty past that keeps at most so many bytes of values, but always up to 600 samples, and
-    /// never more than [`MOST_SAMPLES`].
+    /// An empty past. It keeps samples with at most `most_bytes` bytes of values and weights, but the
+    /// newest 600 samples in any case, and never more than [`MOST_SAMPLES`].
     #[must_use]
     pub fn new(most_bytes: usize) -> Self {
         Self {
@@ -408,9 +408,9 @@ impl Past {
         begin..end.max(begin)
     }
 
-    /// The points of a line in a window, and those next to it on both sides, so that the line reaches the
-    /// edges. If these are more than `most` samples, each of `most / 2` parts of them is given by its
-    /// smallest and largest value, in the order in which they occurred.
+    /// The points of a line in a window, and those next to the window on both sides, so that the line
+    /// reaches the edges. If these are more than `most` samples, they are divided into `most / 2` parts,
+    /// and each part is given by its smallest and largest value, in the order in which they occurred.
     #[must_use]
     pub fn points(&self, line: &Line, window: Window, most: usize) -> Vec<Point> {
         let inside = self.places(window);

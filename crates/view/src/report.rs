@@ -40,7 +40,7 @@ pub struct Report {
     /// The time of the first sample after each restart of the machine. Only the counter `System Up Time`
     /// shows restarts; without it the list is empty.
     pub boots: Vec<FileTime>,
-    /// The figures of each object, Windows' usual ones first.
+    /// The figures of each object, Windows' usual ones first; processes are in the lists below instead.
     pub objects: Vec<ObjectReport>,
     /// The processes with the most processor time, the busiest first, followed by those with the largest
     /// working sets that are not among the busiest.

@@ -38,7 +38,7 @@ pub struct BusyProcess<'q> {
     pub working_set: Option<&'q Reading>,
 }
 
-/// The most processes in the list of the busiest.
+/// The length of the list of the busiest processes, at most.
 const PROCESSES: usize = 10;
 
 impl Selection {

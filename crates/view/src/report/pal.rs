@@ -62,8 +62,8 @@ pub struct Unevaluated {
     pub title: String,
     /// The file that has the threshold; `perfhive` for instances.
     pub origin: Arc<str>,
-    /// Why the threshold is not evaluated, or the instances are not, with the way out where there
-    /// is one.
+    /// Why the threshold or the instances are not evaluated, in words that follow the title (`asks
+    /// for ...`), with a remedy if there is one.
     pub reason: String,
 }
 

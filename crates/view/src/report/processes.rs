@@ -53,7 +53,7 @@ pub struct ProcessReport {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StartsAndEnds {
-    /// The name.
+    /// The name that the processes share.
     pub name: String,
     /// How many processes of the name were not in the first sample that has any process.
     pub started: u64,
@@ -80,7 +80,7 @@ pub struct Restart {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct NameTotal {
-    /// The name.
+    /// The name that the processes share.
     pub name: String,
     /// The processor time of the processes in percent of one processor; `None` without values.
     pub processor: Option<f64>,

@@ -28,7 +28,7 @@ public record Anomaly(Code code, String subject, int count, Duration age, String
          * reported for the first five samples of a context, for which buffers are new.
          */
         BUFFER_GROWN("buffer-grown"),
-        /** The data was collected before the sample, as {@link MeasurementOptions#maxAge} allows. */
+        /** The data was collected before the sample, as {@link MeasurementOptions#maxAge()} allows. */
         AGED("aged"),
         /** Instances appeared since the sample before. */
         BORN("born"),

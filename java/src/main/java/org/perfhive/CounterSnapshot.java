@@ -135,7 +135,7 @@ public final class CounterSnapshot implements AutoCloseable {
     }
 
     /**
-     * Fills two arrays with the instances of an object, in the order of {@link CalcValue#instanceIndex}.
+     * Fills two arrays with the instances of an object, in the order of {@link CalcValue#instanceIndex()}.
      *
      * @param perfObject the title index of the object
      * @param names an array for the names, half as many characters as the length in bytes; the

@@ -295,7 +295,7 @@ public final class Experiment implements AutoCloseable {
 
     /**
      * Ends the experiment: closes the event sources, waits until the events that they still have are
-     * measured, and then, at most for {@link Builder#listenerTimeout}, until the listeners have taken the
+     * measured, and then, at most for {@link Builder#listenerTimeout(Duration)}, until the listeners have taken the
      * last records. A further call returns the same figures; the timeout counts from the first call.
      *
      * @return the figures
