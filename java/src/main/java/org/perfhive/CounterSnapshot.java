@@ -5,8 +5,8 @@ import java.util.List;
 /**
  * Performance objects by title indexes, sampled in three stages: the snapshot object of the thesis
  * "Extending Java Performance Monitoring Framework with Support for Windows Performance Counters"
- * (section 4.3.2), with its routines under their names. A {@link MeasurementContext} takes names
- * instead of title indexes, and follows instances from sample to sample; this class does neither.
+ * (section 4.3.2), with its routines under their names. A {@link MeasurementContext} takes names and
+ * keeps a slot for each instance; here objects and counters are title indexes, and instances are places.
  *
  * <p>A method {@code getSnapshot...} that fills an array returns 0. The array must be large enough: the
  * method that counts the same things returns the size. Failures are exceptions. The structure and the
