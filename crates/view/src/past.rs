@@ -19,9 +19,8 @@ use perfhive_format::FileTime;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// The most bytes that the values and weights of a default [`Past`] take; its 600 newest samples are
-/// kept even if they take more. At one sample a second the bytes are enough for about a day of 24
-/// counters, or two hours of 256.
+/// The most bytes that the values and weights of a default [`Past`] take, unless its 600 newest samples take more: at
+/// one sample a second enough for about a day of 24 counters, or two hours of 256.
 pub const MOST_BYTES: usize = 24 << 20;
 /// The most lines that a [`Past`] has: two for each event name of an experiment, and 256 others. Instances beyond them
 /// are counted, but their values are not kept.
@@ -211,8 +210,7 @@ impl Past {
         }
     }
 
-    /// Notes why no instance of a path has a value in this sample. Returns `false` if no instance of the path has a
-    /// line.
+    /// Notes why no instance of a path has a value in this sample. Returns `false` if none of them has a line.
     fn lack(&mut self, value: &Value, number: u64, why: &str) -> bool {
         let length = self.times.len();
         let is_of_path = |line: &&mut Line| {
@@ -331,9 +329,8 @@ impl Past {
         });
     }
 
-    /// Removes the newest `count` samples, and the lines that were first seen in them. The caller
-    /// then [notes](Self::note) these samples again, together with samples that were missing between
-    /// them.
+    /// Removes the newest `count` samples, and the lines that were first seen in them. The caller then
+    /// [notes](Self::note) these samples again, together with samples that were missing between them.
     pub fn forget_newest(&mut self, count: usize) {
         let kept = self.times.len().saturating_sub(count);
         let end = self.first + kept as u64;
