@@ -5,7 +5,7 @@
 //! To add an operation:
 //! 1. A name in `operations!` and its answer; the same place in `Native.Op` of
 //!    `java/src/main/java/org/perfhive/Native.java`.
-//! 2. The public class beside it, with a test in `java/src/test/java`.
+//! 2. A public method that calls it, in a class beside `Native.java`, with a test in `java/src/test/java`.
 //! 3. `docs/manual/java.md`; its examples are compiled and run: `cargo xtask test --only java`.
 
 use crate::categories;
@@ -46,8 +46,10 @@ operations! {
     Panic,
 }
 
-/// Performs an operation, given by its number, and returns the answer. The error of an unknown
-/// number or an invalid request names the cause.
+/// Performs an operation, given by its number, and returns the answer.
+///
+/// # Errors
+/// An unknown number, an invalid request, or the failure of the operation.
 pub(crate) fn call(operation: i32, request: &[u8]) -> Result<Vec<u8>, Failure> {
     let op = usize::try_from(operation).ok().and_then(|place| Op::ALL.get(place));
     let op = *op.ok_or_else(|| Failure::new(Kind::Internal, "no such operation"))?;

@@ -103,9 +103,9 @@ pub(crate) fn calculate(request: &mut Request<'_>, answer: &mut Answer) -> Resul
     Ok(())
 }
 
-/// Puts the next value (`what` 0), sample (1) or text (2) of a counter into the answer, each with
-/// the reason if there is none; or the identity of its instance (3), if it is known; or its faults
-/// (4). Any other `what` resets the counter.
+/// Puts one thing about a counter into the answer, which `what` selects: 0 the next value, 1 the next
+/// sample, 2 the next text, each of them or the reason why there is none; 3 the identity of its
+/// instance, if it is known; 4 its faults. Any other `what` resets the counter.
 pub(crate) fn next(
     counter: &mut PerformanceCounter,
     what: i32,
@@ -150,8 +150,8 @@ pub(crate) fn read(category: &mut Category, answer: &mut Answer) -> Result<(), F
     Ok(())
 }
 
-/// Puts the positions of an instance and of a counter into the answer. The counter's name may be in
-/// any language; -1 stands for a name that is not found.
+/// Puts the positions of an instance and of a counter, among those of the data, into the answer. The
+/// counter's name may be in any language. -1 stands for a name that is not found.
 pub(crate) fn places(data: &CategoryData, instance: &str, counter: &str, answer: &mut Answer) {
     let at = |place: Option<usize>| place.map_or(-1, |place| i32::try_from(place).unwrap_or(-1));
     // A row is found by name; its place is that of the row with the same name.
@@ -181,7 +181,7 @@ pub(crate) fn values(
 }
 
 /// Puts the text of one counter of one instance into the answer if `is_text` is set, and otherwise
-/// its sample. Where that is missing, the answer says so, without a reason.
+/// the counter's sample. A flag before it says whether there is one; no reason is given.
 pub(crate) fn one(found: Option<InstanceData<'_>>, is_text: bool, answer: &mut Answer) {
     if is_text {
         answer.optional_text(found.and_then(|one| one.text()).as_deref());
@@ -211,8 +211,8 @@ fn utf16(bytes: &[u8]) -> String {
     String::from_utf16_lossy(&units.collect::<Vec<u16>>())
 }
 
-/// Puts an identity into the answer: its text, and the ID of its process, or of its thread's
-/// process; -1 without a process.
+/// Puts an identity into the answer: its text, and the ID of the process that the instance is or
+/// belongs to; -1 without a process.
 fn identity(identity: &Identity, answer: &mut Answer) {
     let text = match identity {
         Identity::Single => "the only one".to_string(),

@@ -102,8 +102,9 @@ macro_rules! copies {
 const MANY: usize = 512;
 
 /// Copies numbers to the beginning of Java's array, as [`copy_longs`] does, and faster for many
-/// numbers. Returns `true` if all were copied; `false` if none was, since an exception is pending,
-/// for want of memory or of room in the array: then no further array may be copied to.
+/// numbers. Returns `true` if all were copied. `false` means that none was copied and a Java
+/// exception is pending, because memory or room in the array was lacking: then no further array may
+/// be copied to.
 fn copy_many(
     env: &EnvUnowned<'_>,
     array: &JLongArray<'_>,
@@ -154,6 +155,7 @@ fn throw(env: &mut Env<'_>, failure: Failure) -> jni::errors::Result<()> {
     }
 }
 
+/// Performs an operation, given by its number, with the bytes of a request; returns the bytes of the answer.
 #[unsafe(no_mangle)]
 extern "system" fn Java_org_perfhive_Native_call<'local>(
     env: EnvUnowned<'local>,
@@ -215,6 +217,7 @@ extern "system" fn Java_org_perfhive_Native_tell<'local>(
     std::panic::catch_unwind(tell).is_ok_and(|told| told.is_ok()).into()
 }
 
+/// Makes a probe context ready for a sample.
 #[unsafe(no_mangle)]
 extern "system" fn Java_org_perfhive_Native_prepare<'local>(
     env: EnvUnowned<'local>,
@@ -271,7 +274,7 @@ extern "system" fn Java_org_perfhive_Native_facts<'local>(
     });
 }
 
-/// Copies the bits of all values into Java's array.
+/// Copies the bits of all values of a probe context into Java's array; see `Values::bits`.
 #[unsafe(no_mangle)]
 extern "system" fn Java_org_perfhive_Native_values<'local>(
     env: EnvUnowned<'local>,
@@ -286,7 +289,7 @@ extern "system" fn Java_org_perfhive_Native_values<'local>(
     });
 }
 
-/// Copies the codes of all values into Java's array.
+/// Copies the codes of all values of a probe context into Java's array; see `Values::codes`.
 #[unsafe(no_mangle)]
 extern "system" fn Java_org_perfhive_Native_codes<'local>(
     env: EnvUnowned<'local>,
@@ -299,7 +302,8 @@ extern "system" fn Java_org_perfhive_Native_codes<'local>(
     });
 }
 
-/// Copies the raw values of the sample, and of the sample before, into Java's arrays.
+/// Copies the raw values of a probe context's newest sample into Java's array `raw`, and those of
+/// the sample before into `before`.
 #[unsafe(no_mangle)]
 extern "system" fn Java_org_perfhive_Native_rawValues<'local>(
     env: EnvUnowned<'local>,

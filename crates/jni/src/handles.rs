@@ -114,7 +114,7 @@ pub(crate) fn close(handle: i64) -> Result<(), Failure> {
     removed.map(drop).ok_or_else(|| unknown(handle))
 }
 
-/// The number of objects in the table. A place without generations left counts as one.
+/// The number of objects in the table. A place whose generations are used up counts as an object.
 pub(crate) fn count() -> usize {
     let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
     table.places.len() - table.free.len()
@@ -173,9 +173,9 @@ with! {
     counter, Counter, CounterObject, "counter";
 }
 
-/// Calls `work`, which must be short, with a probe context. The table is locked meanwhile, which
-/// takes less time than counting the references to the object. If another thread works with the
-/// context, this is the same as [`probe`].
+/// Calls `work`, which must be short, with a probe context. The table is locked for reading
+/// meanwhile, which takes less time than counting the references to the object. If another thread
+/// works with the context, this function waits for that thread as [`probe`] does, without the lock.
 ///
 /// # Errors
 /// As [`probe`].

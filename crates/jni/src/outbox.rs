@@ -14,8 +14,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The batches that wait for one listener.
 pub(crate) struct Outbox {
-    /// The most records that may wait, unless they are one batch: an outbox without batches takes
-    /// one of any size.
+    /// The most records that may wait, if they are of several batches: an empty outbox takes a batch
+    /// of any size.
     room: usize,
     waiting: Mutex<Waiting>,
     woken: Condvar,
@@ -38,8 +38,8 @@ impl Outbox {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a batch of so many records. Where other batches wait and the room does not suffice, all
-    /// records of the batch are counted as lost.
+    /// Adds a message with a batch of `records` records. If other batches wait and the room does not
+    /// suffice, the batch is dropped, and all its records are counted as lost.
     fn push(&self, message: &[u8], records: usize) {
         let mut waiting = self.lock();
         if !waiting.batches.is_empty() && waiting.records + records > self.room {

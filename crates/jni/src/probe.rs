@@ -51,6 +51,7 @@ pub(crate) struct Probe {
     stage: Stage,
     /// The number of samples taken, counted up to [`SETTLING`].
     samples: u32,
+    /// The error of the last `prepare` or `sample`, which the next `decode` takes.
     failed: Option<MeasureError>,
     /// The anomalies of the newest sample, and after decoding also those of its instances; none
     /// from `prepare` until the sample.
@@ -232,9 +233,10 @@ impl Values {
         place as u64
     }
 
-    /// Puts the slots into the answer as runs. A run is the position of a slot in the version that
-    /// Java has (`known`), and the number of slots that follow one another both there and here. A
-    /// new slot is -1, the position of its sensor among the requested ones, and its instance.
+    /// Puts the slots into the answer: their version and number, and then runs. `known` is the
+    /// version of the slots that Java has. A run of known slots is the position of its first slot in
+    /// that version, and the number of slots that follow one another both there and here. A new slot
+    /// is -1, the position of its sensor among the requested ones, and its instance.
     pub(crate) fn structure(&mut self, known: i32, answer: &mut Answer) {
         let key = |(asked, slot): &(usize, Arc<SensorSlot>)| (*asked, Arc::as_ptr(slot));
         let before: HashMap<_, usize> = match &self.delivered {
@@ -271,8 +273,8 @@ impl Values {
     }
 }
 
-/// Whether two reasons are of the same kind, and those with a cause of the same cause: then they
-/// have the same code and text.
+/// Whether two reasons are of the same kind and, if they have a cause, of the same cause. Two such
+/// reasons have the same code and text.
 fn is_same(one: &NoValue, other: &NoValue) -> bool {
     match (one, other) {
         (NoValue::InstanceFailed(one), NoValue::InstanceFailed(other))

@@ -201,8 +201,8 @@ impl CounterSnapshot {
         self.shown.object(object).ok_or_else(gone)
     }
 
-    /// Puts the counters of an object into the answer, without bases: the members of
-    /// `COUNTER_RECORD`.
+    /// Puts the counters of an object into the answer, without bases: for each the members of Java's
+    /// `CounterRecord`.
     pub(crate) fn counters(&self, object: TitleIndex, answer: &mut Answer) -> Result<(), Failure> {
         let counters = self.object(object)?.view().counters();
         let counters = counters.filter(|counter| !counter.counter_type().is_base());
@@ -218,8 +218,8 @@ impl CounterSnapshot {
         Ok(())
     }
 
-    /// Puts the instances of an object into the answer: the title index of the parent's object, or
-    /// 0, and the name as it is in the data block, which need not be unique.
+    /// Puts the instances of an object into the answer: for each the title index of the object of its
+    /// parent, or 0 without a parent, and its name as in the data block, which need not be unique.
     pub(crate) fn instances(&self, object: TitleIndex, answer: &mut Answer) -> Result<(), Failure> {
         let instances: Vec<_> = self.object(object)?.view().instances().collect();
         answer.count(instances.len());
@@ -277,9 +277,9 @@ fn check(
     Err(Failure::new(Kind::UnknownCounter, message))
 }
 
-/// The wanted objects of a snapshot, in ascending order: those chosen, whether or not the snapshot
-/// has them, or all of the snapshot. A snapshot may have more objects than were chosen: a source
-/// may answer with further objects.
+/// The title indexes of the wanted objects, in ascending order: for `Custom` the chosen objects,
+/// whether or not the snapshot has them, and otherwise all objects of the snapshot. (A source may
+/// answer with more objects than were chosen; these are not wanted.)
 fn objects(wanted: &Wanted, shown: &Snapshot) -> Vec<TitleIndex> {
     let mut list: Vec<TitleIndex> = match wanted {
         Wanted::Custom(list) => list.iter().map(|(object, _)| *object).collect(),

@@ -268,9 +268,10 @@ impl Category {
         self.tracked.object.has_instances
     }
 
-    /// The names of the present instances in the order of the data: `name` or `parent/name`. Where
-    /// several instances have the same name, all but the first have `#n` behind it. Every name
-    /// finds its own instance. The list is empty for a category without instances.
+    /// The names of the present instances in the order of the data, as [`InstanceLabel`] prints
+    /// them: `name` or `parent/name`. Where several instances have the same name, all but the first
+    /// have `#n` behind the name. Every name in the list finds its own instance. The list is empty
+    /// for a category without instances.
     ///
     /// ```ignore-windows,ignore-macos
     /// let threads = perfhive::Category::new("Thread")?.instance_names()?;
@@ -285,7 +286,7 @@ impl Category {
     }
 
     /// The present instances in the order of the data, each as the parts of its name; empty for a
-    /// category without instances. The name of a parent is held once for all its instances.
+    /// category without instances. Instances of one parent share the parent's name in memory.
     ///
     /// ```ignore-windows,ignore-macos
     /// let threads = perfhive::Category::new("Thread")?.instances()?;
@@ -328,9 +329,9 @@ impl Category {
         Ok(find(&reader.next_labels()?, instance) != InstanceMatch::Nothing)
     }
 
-    /// Whether the category has a counter with this name in any language, or with this title index.
-    /// If the source does not answer, the answer is that of the catalogue read last. `false` while
-    /// the category's title index belongs to another category.
+    /// Whether the category has a counter with this name in any language, or with this title index
+    /// as text. If the source fails, the catalogue that was read last decides. `false` while the
+    /// category's title index belongs to another category.
     ///
     /// ```ignore-windows,ignore-macos
     /// let process = perfhive::Category::new("Process")?;

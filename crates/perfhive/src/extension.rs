@@ -1,7 +1,7 @@
 //! Registered provider libraries, and the process that they run in.
 //!
 //! On Linux `local:` reads the registered libraries of this machine along with everything
-//! else. On Windows the system reads them, and only [`check`] is left to this module.
+//! else. On Windows the system itself runs them, and this module runs them for [`check`] only.
 //!
 //! A library runs in a host process of its own. The program for it is an
 //! [installed](HostCommand::installed) `perfhive`, unless [`run_in`] names another. A program may be its
@@ -43,8 +43,8 @@ pub fn run_in(host: HostCommand) -> bool {
     HOST.set(host).is_ok()
 }
 
-/// The options with which this process runs libraries. The accounts are those that all of the
-/// user's programs share.
+/// The options with which this process runs libraries: the host process that [`run_in`] set, or the
+/// installed one, and the accounts that all of the user's programs share.
 #[must_use]
 pub fn options() -> HostOptions {
     let options = HostOptions::new();

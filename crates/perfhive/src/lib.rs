@@ -1,8 +1,8 @@
 //! Windows performance counters for everyone.
 //!
-//! [`open`] gives a [`Source`] for a place that has counters; a [`Query`] over
-//! it turns counter paths into values. The same code reads this machine (`local:`) and
-//! recorded Windows data blocks (`file:a.bin,b.bin`); [`SCHEMES`] lists all addresses.
+//! [`open`] gives the [`Source`] of an address; a [`Query`] over the source turns counter paths
+//! into values. The same code reads this machine (`local:`) and recorded Windows data blocks
+//! (`file:a.bin,b.bin`); [`SCHEMES`] lists all kinds of addresses.
 //!
 //! ```no_run
 //! use perfhive::{Query, open};
@@ -53,11 +53,11 @@
 //! | `processes` | on Linux, Process, Thread, and the objects of memory maps |
 //! | `languages` | on Linux, names and help texts in other languages than English; [assumed](perfhive_engine::TitleDatabase::is_assumed) English names for a source of your own that has none |
 //! | `sharing` | [`Cached`], [`SharedSource`], and what reads through them: [`Category`], [`PerformanceCounter`], [`measure`] |
-//! | `libraries` | `local:` reads registered counter libraries, each in a host process of its own; writing them |
+//! | `libraries` | on Linux, `local:` reads registered counter libraries, each in a host process of its own; on Linux and Windows, `provider_dll!` makes such a library |
 //! | `registration` | registering such libraries, as lodctr does |
 //! | `publish` | counters in shared memory: `local:` reads what programs publish, and a program publishes its own |
 //! | `experiment` | experiments: measuring a program at its own events |
-//! | `recording` | `file:`: recorded data blocks and captures |
+//! | `recording` | `file:` reads recordings, captures, data blocks and perfmon's logs; the module `recording` writes them |
 //! | `bpf` | processes and threads through BPF on Linux; takes clang to build |
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -140,7 +140,7 @@ pub use perfhive_experiment as experiment;
 #[cfg(target_os = "linux")]
 pub use perfhive_linux as linux;
 
-/// Windows' own counters.
+/// The reader of Windows' own counters: the registry, the native functions, and registrations.
 #[cfg(windows)]
 pub use perfhive_windows as windows;
 

@@ -52,8 +52,8 @@ use perfhive_format::LanguageId;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A data source of counters over a cache, which all its probe contexts share. A context uses a
-/// sample that another context took only if its options permit data of that age
+/// A data source of counters, all probe contexts of which share one cache. A context uses a sample
+/// that another context took only if the options of the former permit data of that age
 /// ([`MeasurementOptions::max_age`]).
 pub type SharedCounters = CounterSource<Cached<Box<dyn Source>>>;
 
@@ -81,7 +81,7 @@ pub fn open(addresses: &[&str]) -> Result<DataSources, MeasureError> {
 /// Opens the data source of one address, to be added to [`DataSources`].
 ///
 /// `local:` is the source that every category, counter and context of the program shares
-/// ([`SharedSource::local`]), on which `options` have no effect; any other is opened anew.
+/// ([`SharedSource::local`]); `options` have no effect on it. Any other address is opened anew.
 ///
 /// ```no_run
 /// use perfhive::OpenOptions;
@@ -119,9 +119,9 @@ pub fn data_source(address: &str, options: &OpenOptions) -> Result<SharedCounter
 /// recordings of one machine, which need different names, and for a source behind a
 /// [`Worker`](crate::Worker), which keeps to deadlines.
 ///
-/// Data is kept for other readers for 500 ms. The present sample of a recording is kept as a whole
-/// until a reader that has already read it asks again; the recording then moves on. All readers are
-/// thus at the same sample.
+/// Data of a live source is kept for other readers for 500 ms. The present sample of a recording is
+/// kept as a whole until a reader that has already had it asks for a sample; the recording then
+/// moves on. All readers are thus at the same sample.
 ///
 /// ```ignore-windows,ignore-macos
 /// use perfhive::measure::{self, DataSource};

@@ -7,8 +7,8 @@ use perfhive_engine::{Source, SourceError, SourceErrorKind};
 
 impl OpenOptions {
     /// The reader of processes and threads that the source of an address uses, in one line for
-    /// people; `None` where the function [`reader_of_processes`] returns it. These options set the
-    /// timeout of the search for the reader, which takes time on Windows only.
+    /// people; `None` in the cases that the function [`reader_of_processes`] lists. Finding the
+    /// reader takes time on Windows only; there the timeout of these options limits the search.
     #[must_use]
     pub fn reader_of_processes(&self, address: &str) -> Option<String> {
         address.parse::<SourceAddress>().ok()?.reader(self)
@@ -44,8 +44,9 @@ pub fn open(address: &str) -> Result<Box<dyn Source>, SourceError> {
 
 /// The reader of processes and threads that the source of an address uses, in one line for people.
 /// For a capture it is the reader that the capture was made with. `None` for `proc:`, `registry://`
-/// and recordings other than captures, on Linux without the feature `bpf`, for a scheme that this
-/// system lacks, and for a text that is not an address.
+/// and recordings other than captures; for `local:` on Linux without the feature `bpf`; for a
+/// capture that does not name its reader; for a scheme that this system or build lacks; and for a
+/// text that is not an address.
 #[must_use]
 pub fn reader_of_processes(address: &str) -> Option<String> {
     OpenOptions::new().reader_of_processes(address)

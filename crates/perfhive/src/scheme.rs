@@ -110,8 +110,8 @@ impl SourceAddress {
         (is_folder && !self.target.is_empty()).then(|| Path::new(&self.target))
     }
 
-    /// The name of the address's data source in measurements. `machine` is the name that a
-    /// recording has for its machine, and empty if it has none; see
+    /// The name of the address's data source in measurements. `machine` is the name of the recorded
+    /// machine, and empty if the recording does not name it; it has no effect on live sources. See
     /// [`measure::name_of`](crate::measure::name_of).
     pub(crate) fn data_source(&self, machine: &str) -> String {
         (self.scheme.data_source)(self, machine)

@@ -1,7 +1,7 @@
 //! The table of address schemes: every kind of source that an address can name.
 //!
 //! A new kind of source is one row of [`SCHEMES`]. No other code looks at what an address
-//! begins with; it asks the row for its [`Capabilities`].
+//! begins with; other code asks the row for its [`Capabilities`].
 
 use crate::machine;
 use crate::options::OpenOptions;

@@ -25,10 +25,10 @@ pub(crate) type SampledObject = Result<ObjectSample, Option<Arc<str>>>;
 ///
 /// # Fresh data, or shared
 ///
-/// By default every request is answered from a collection that began after it. Requests at the same
-/// time share one. With [`max_age`](Self::max_age), counters of one category share kept data too:
-/// ten counters that are read in turn cost one collection, and none of them gets the same sample
-/// twice.
+/// By default every request is answered from a collection that began after the request; requests
+/// that wait at the same time share one collection. With [`max_age`](Self::max_age), counters of one
+/// category share kept data too: ten counters that are read in turn cost one collection, and none of
+/// them gets the same sample twice.
 ///
 /// # Recordings
 ///
@@ -302,10 +302,10 @@ impl SharedSource {
         self.inner.statistics()
     }
 
-    /// A source over the same data, for a [`Query`](crate::Query) beside the counters. Each sample
-    /// that the query takes of a recording moves the counters on too, and browsing rewinds the
-    /// recording for all readers. From a live source the query takes data no older than
-    /// [`max_age`](Self::max_age), as the counters do.
+    /// A source over the same data, for a [`Query`](crate::Query) beside the counters. From a live
+    /// source the query takes data no older than [`max_age`](Self::max_age), as the counters do. Each
+    /// sample that the query takes of a recording moves the counters on too; a query that lists
+    /// instances goes back to its own position, and so moves the recording for all readers.
     ///
     /// ```ignore-windows,ignore-macos
     /// let shared = perfhive::SharedSource::local()?;
@@ -331,8 +331,9 @@ impl SharedSource {
         Ok(lookup)
     }
 
-    /// Calls `look` with directories in which `category`, a name in any language of the source, was
-    /// searched. Returns the directory of the last call and the result of that call.
+    /// Searches for a category and calls `look` with a directory of what was found so far, until
+    /// `look` succeeds or nothing more can be found. `category` is a name in any language of the
+    /// source. Returns the directory of the last call and the result of that call.
     ///
     /// # Errors
     /// A source that cannot list its objects.

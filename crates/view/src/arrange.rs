@@ -20,16 +20,16 @@ pub enum Order {
     Name,
 }
 
-/// Which readings are shown, and in which order.
+/// The settings that decide which readings are shown, and in which order.
 #[derive(Clone, Debug, Default)]
 pub struct Arrangement {
     /// The order of instances.
     pub order: Order,
     /// Whether the order is the other way round: smallest value first, or last name first.
-    /// Instances without a value stand last in both. Has no effect on [`Order::Source`].
+    /// Instances without a value stand last in both directions. Has no effect on [`Order::Source`].
     pub reversed: bool,
-    /// The most instances of each object that are shown; `None` for any number. Sums, idle time,
-    /// and instances that a path without wildcards names are shown in addition.
+    /// The largest number of instances that are shown of each object; `None` for no limit. Sums,
+    /// idle time, and instances that a path without wildcards names are shown in addition.
     pub top: Option<usize>,
     /// A pattern for the names of the instances that are shown; `None` for all. A pattern without
     /// wildcards matches each name that contains it, in small or capital letters. Readings without
@@ -67,9 +67,10 @@ struct Section<'q> {
 }
 
 impl Arrangement {
-    /// The readings that this arrangement shows, in its order. With `room`, instances are left out
-    /// until the readings fit into so many rows, or each object has at most one instance left that
-    /// is neither a sum, nor idle time, nor named by a path.
+    /// The readings that this arrangement shows, in its order. `room` is the number of rows for
+    /// them. If they do not fit, instances are left out until they fit, or until each object has
+    /// only one instance left besides sums, idle time, and instances that a path without wildcards
+    /// names.
     #[must_use]
     pub fn of<'q>(
         &self,
@@ -182,15 +183,16 @@ impl Arrangement {
 }
 
 impl Group<'_> {
-    /// Whether the instance may be left out: it is neither a sum nor idle time, and no path names it.
+    /// Whether the instance may be left out: it is a single thing, not a sum or idle time, and is
+    /// selected only by paths with wildcards.
     fn may_go(&self) -> bool {
         self.role == InstanceRole::Single && !self.is_named
     }
 }
 
 impl Section<'_> {
-    /// Drops all instances behind the first `most`, except sums, idle time and instances that a
-    /// path names, which do not count. Returns the number of readings of the dropped instances.
+    /// Drops the instances that [may go](Group::may_go) behind the first `most` of them. Returns the
+    /// number of readings of the dropped instances.
     fn keep(&mut self, most: usize) -> usize {
         let before = self.rows();
         let mut single = 0;

@@ -9,8 +9,8 @@ use std::collections::HashMap;
 /// How the power of ten that multiplies a chart's line is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LineScale {
-    /// The largest power of ten with which no value on the chart, of any line of the line's path,
-    /// is farther from zero than 100.
+    /// The largest power of ten by which the values on the chart, of all lines of the line's path,
+    /// can be multiplied without any result being farther from zero than 100.
     #[default]
     Automatic,
     /// The power of ten for which the line's counter asks.
@@ -26,9 +26,9 @@ impl LineScale {
     pub const MOST: i8 = 8;
 
     /// The power of ten for a line, from [`LEAST`](Self::LEAST) to [`MOST`](Self::MOST). `default`
-    /// is the power for which the line's counter asks, `maximum` the largest distance from zero of
-    /// a value on the chart of all lines of its path. `Automatic` is 0 where `maximum` is 0 or not
-    /// finite.
+    /// is the power for which the line's counter asks. `maximum` is the largest distance from zero
+    /// that a value on the chart has, over all lines of the line's path; for `Automatic` the result
+    /// is 0 where `maximum` is 0 or not finite.
     #[must_use]
     pub fn power(self, default: i32, maximum: f64) -> i8 {
         let within = |power: i32| power.clamp(Self::LEAST.into(), Self::MOST.into()) as i8;

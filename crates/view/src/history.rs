@@ -34,10 +34,10 @@ impl History {
         }
     }
 
-    /// The past values of a reading as a curve in block characters: percentages from 0 to 100 or,
-    /// if it is higher, their peak; plain numbers without a unit between their lowest and highest;
-    /// all others from 0 to their peak. A missing value is a space. Empty before there are two
-    /// values.
+    /// The past values of a reading as a curve in block characters. The curve's scale goes from 0 to
+    /// 100 for percentages, or to their peak if that is higher; from the lowest to the highest value
+    /// for plain numbers without a unit; from 0 to the peak for all others. A missing value is a
+    /// space. Empty before there are two values.
     #[must_use]
     pub fn curve(&self, reading: &Reading) -> String {
         let Some(values) = self.values.get(&key(reading)) else {

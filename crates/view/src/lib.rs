@@ -6,8 +6,8 @@
 //! names and the names nearest to an unknown one ([`Names`]).
 //! It also keeps past samples ([`past`]), draws charts of them ([`chart`]), and summarizes a recording
 //! ([`report`]).
-//! All of this is made from a source's catalogue and a query's readings. The crate knows neither
-//! terminals nor HTML, and not where a source came from.
+//! All of this is made from a source's catalogue and a query's readings. The crate has no code for
+//! terminals or HTML, and none that depends on the kind of source.
 //!
 //! | to | use |
 //! |---|---|

@@ -16,8 +16,9 @@ pub struct Names {
     /// Whether every language of the source has been loaded.
     complete: bool,
     /// The error of the source when it was last asked for further objects or names, because of
-    /// which the catalogue may be incomplete. `None` if there was no error, and after a search by
-    /// [`objects`](Self::objects) that found nothing: its error is kept with the pattern.
+    /// which the catalogue may be incomplete. `None` if there was no error, and after each search by
+    /// [`objects`](Self::objects): the error of a search that found nothing is kept elsewhere, for
+    /// [`no_such_object`](Self::no_such_object).
     pub unlisted: Option<SourceError>,
     /// Patterns that matched nothing, each with the error of its search.
     failed: Vec<(NamePattern, SourceError)>,
@@ -197,8 +198,8 @@ impl Names {
         failed.or(self.unlisted.as_ref()).or(self.titles.lacks())
     }
 
-    /// The error for an unknown object, with the nearest names. If not all objects could be listed, it is
-    /// the source's error instead.
+    /// The error for an unknown object, with the nearest names. If an error of the source leaves it
+    /// unknown whether the object exists, that error is returned instead.
     #[must_use]
     pub fn no_such_object(&self, name: &str) -> QueryError {
         if let Some(error) = self.failure(name) {
@@ -215,7 +216,7 @@ impl Names {
     }
 
     /// The error for an unknown counter of an object, with the nearest names. If a counter has no name
-    /// because a title list cannot be read, it is the source's error instead.
+    /// because a title list cannot be read, the error of reading that list is returned instead.
     #[must_use]
     pub fn no_such_counter(&self, object: &CatalogueObject, name: &str) -> QueryError {
         let is_unnamed = |counter: &CatalogueCounter| self.titles.name(counter.name).is_none();

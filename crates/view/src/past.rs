@@ -1,8 +1,8 @@
 //! The samples that were seen, in a ring of bounded size, and the lines through them.
 //!
-//! A line belongs to an identity, not to a name: `java#1` that becomes `java` stays in its line. A
-//! process that comes back under its name goes on in the line of the one that is gone, with a gap
-//! between them.
+//! A line belongs to an identity, not to a name: `java#1` that becomes `java` stays in its line. If
+//! a process is gone and a new one has its name, the new process continues the old one's line, with
+//! a gap between them.
 
 mod csv;
 mod samples;
@@ -19,13 +19,13 @@ use perfhive_format::FileTime;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// The bytes that the values of a default [`Past`] and their weights take at most, beyond its 600
-/// newest samples: at one sample a second enough for a day of 24 counters, or two hours of 256.
+/// The most bytes that the values and weights of a default [`Past`] take, unless its 600 newest samples take more: at
+/// one sample a second enough for about a day of 24 counters, or two hours of 256.
 pub const MOST_BYTES: usize = 24 << 20;
-/// The lines that a [`Past`] has at most: two for each event of an experiment, and 256 others. Further instances are
-/// counted, but not kept.
+/// The most lines that a [`Past`] has: two for each event name of an experiment, and 256 others. Instances beyond them
+/// are counted, but their values are not kept.
 pub const MOST_LINES: usize = 2 * MOST_EVENT_NAMES + 256;
-/// The samples that a [`Past`] has at most: a day at one a second.
+/// The most samples that a [`Past`] keeps: a day at one sample a second.
 pub const MOST_SAMPLES: usize = 86_400;
 /// The most reasons for missing values, and the most later names of its instance, that a line
 /// keeps; for a further one the oldest is dropped.
@@ -47,7 +47,7 @@ pub struct Line {
     values: VecDeque<f64>,
     /// The weight of each value in a mean; seven digits of it are enough.
     weights: VecDeque<f32>,
-    /// Why values are missing, each with the number of the first sample for which the reason holds.
+    /// The reasons why values are missing, each with the number of the first sample for which it holds.
     reasons: VecDeque<(u64, Arc<str>)>,
     /// The later names of the instance, each with the number of the first sample that has it.
     names: VecDeque<(u64, String)>,
@@ -116,8 +116,8 @@ impl Default for Past {
 }
 
 impl Past {
-    /// An empty past that keeps at most so many bytes of values, but always up to 600 samples, and
-    /// never more than [`MOST_SAMPLES`].
+    /// An empty past. It keeps samples with at most `most_bytes` bytes of values and weights, but the
+    /// newest 600 samples in any case, and never more than [`MOST_SAMPLES`].
     #[must_use]
     pub fn new(most_bytes: usize) -> Self {
         Self {
@@ -210,7 +210,7 @@ impl Past {
         }
     }
 
-    /// Notes why no instance of a path has a value in this sample; `false` if no instance has a line yet.
+    /// Notes why no instance of a path has a value in this sample. Returns `false` if none of them has a line.
     fn lack(&mut self, value: &Value, number: u64, why: &str) -> bool {
         let length = self.times.len();
         let is_of_path = |line: &&mut Line| {
@@ -230,9 +230,9 @@ impl Past {
         any
     }
 
-    /// The place of the line for a value: the line of its identity, else a line of the same name that has no value, or of
-    /// a path that had no instance so far, else a new line. `None` if there are [`MOST_LINES`]
-    /// already.
+    /// The place of the line for a value: the line of its identity; else a line of its path and counter without a value
+    /// in this sample, which has the same name or had no instance so far; else a new line. `None` if a new line is
+    /// needed and there are [`MOST_LINES`] already.
     fn place_of(&mut self, value: &Value) -> Option<usize> {
         let key = Key {
             path: Arc::clone(&value.path),
@@ -329,8 +329,8 @@ impl Past {
         });
     }
 
-    /// Removes the newest `count` samples, and the lines that were first seen in them. The caller
-    /// notes them again, together with samples that were missing between them.
+    /// Removes the newest `count` samples, and the lines that were first seen in them. The caller then
+    /// [notes](Self::note) these samples again, together with samples that were missing between them.
     pub fn forget_newest(&mut self, count: usize) {
         let kept = self.times.len().saturating_sub(count);
         let end = self.first + kept as u64;
@@ -405,9 +405,9 @@ impl Past {
         begin..end.max(begin)
     }
 
-    /// The points of a line in a window, and those next to it on both sides, so that the line reaches the
-    /// edges. If these are more than `most` samples, each of `most / 2` parts of them is given by its
-    /// smallest and largest value, in the order in which they occurred.
+    /// The points of a line in a window, and those next to the window on both sides, so that the line
+    /// reaches the edges. If these are more than `most` samples, they are divided into `most / 2` parts,
+    /// and each part is given by its smallest and largest value, in the order in which they occurred.
     #[must_use]
     pub fn points(&self, line: &Line, window: Window, most: usize) -> Vec<Point> {
         let inside = self.places(window);

@@ -40,14 +40,14 @@ pub struct Report {
     /// The time of the first sample after each restart of the machine. Only the counter `System Up Time`
     /// shows restarts; without it the list is empty.
     pub boots: Vec<FileTime>,
-    /// The figures of each object, Windows' usual ones first.
+    /// The figures of each object, Windows' usual ones first; processes are in the lists below instead.
     pub objects: Vec<ObjectReport>,
     /// The processes with the most processor time, the busiest first, followed by those with the largest
     /// working sets that are not among the busiest.
     pub processes: Vec<ProcessReport>,
     /// The totals of all processes of each name, in the order of the names.
     pub by_name: Vec<NameTotal>,
-    /// The names of which processes started or ended, the most changes first.
+    /// The names with processes that started or ended, those with the most starts and ends first.
     pub changes: Vec<StartsAndEnds>,
     /// The programs that were started again, the latest restart first.
     pub restarts: Vec<Restart>,
@@ -108,8 +108,8 @@ pub struct CounterReport {
     pub counter_type: CounterType,
     /// The statistics of the counter's values.
     pub summary: Summary,
-    /// The change per hour: the mean of the last thirtieth of the samples less that of the first; `None`
-    /// if all values lie in one thirtieth.
+    /// The change of the value per hour, from the mean of the first thirtieth of the samples that has values to the
+    /// mean of the last such thirtieth; `None` if all values lie in one thirtieth.
     pub trend: Option<f64>,
     /// The course of the counter's values over time. All curves of a report have parts of the same
     /// width.

@@ -26,7 +26,7 @@ pub enum Detail {
     Raw,
 }
 
-/// What a number measures: this decides how it is written.
+/// The quantity that a number measures, which decides how the number is written.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantity<'a> {
     /// The counter type; `None` if it is unknown.

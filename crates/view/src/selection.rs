@@ -5,11 +5,11 @@ use perfhive_format::CookedValue;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-/// The paths of a query with readings that are shown. The default selects every reading.
+/// The choice of the readings of a query that are shown, by path. The default is every reading.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// The paths with readings that are all shown. If there are none, and there is no list of the
-    /// busiest processes, the readings of all paths are shown.
+    /// The paths of which all readings are shown. If this list is empty, and there is no list of the
+    /// busiest processes, the readings of all paths of the query are shown.
     pub summary: Vec<PathId>,
     /// The paths for the list of the busiest processes; `None` without such a list.
     pub top: Option<TopProcesses>,
@@ -38,7 +38,7 @@ pub struct BusyProcess<'q> {
     pub working_set: Option<&'q Reading>,
 }
 
-/// The most processes in the list of the busiest.
+/// The length of the list of the busiest processes, at most.
 const PROCESSES: usize = 10;
 
 impl Selection {

@@ -3,7 +3,8 @@
 use crate::selection::{Selection, TopProcesses};
 use perfhive_engine::{CounterPath, InstancePattern, NamePattern, PathId, Query};
 
-/// A counter, by its title indexes on Windows and its English names.
+/// A counter and its instance. Object and counter have their title indexes on Windows and English
+/// names; the instance is a name, `*` for every instance, or `None` for an object without instances.
 struct Usual {
     object: (u32, &'static str),
     instance: Option<&'static str>,

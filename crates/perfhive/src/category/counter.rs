@@ -19,8 +19,9 @@ use std::time::Duration;
 /// samples has no value this time: no value is calculated from samples of two processes. The next
 /// sample has a value again.
 ///
-/// Where the source can (`Process` and others on Linux), only the instance is read. Kept data
-/// ([`SharedSource::max_age`]) has all instances, for all counters.
+/// If the source can read single instances (`Process` and others on Linux), only the counter's
+/// instance is read. With [`SharedSource::max_age`] all instances are read, since other counters
+/// take the kept data too.
 ///
 /// ```ignore-windows,ignore-macos
 /// use perfhive::{NoValue, PerformanceCounter};
@@ -37,20 +38,21 @@ pub struct PerformanceCounter {
     /// The catalogue's entry of the counter, as of the last time its name was found.
     counter: CatalogueCounter,
     instance: String,
-    /// What selects the instance in a source that reads single ones; empty if all are to be read.
+    /// What selects the instance in a source that reads single instances; empty if all instances
+    /// are to be read.
     wishes: Vec<InstanceWish>,
-    /// The sample against which the next `next_value` calculates; `None` before the first one,
-    /// after [`reset`](Self::reset), and after a call without a sample, unless only the source
-    /// failed.
+    /// The older of the two samples of the next `next_value`; `None` before the first call, after
+    /// [`reset`](Self::reset), and after a call that got no sample. A call in which the source or
+    /// the instance failed leaves the sample as it is.
     last: Option<SampledCounter>,
-    /// Whether no look for the instance has had an answer yet.
+    /// `true` until a sample has shown for the first time that the instance is there or is missing.
     is_new: bool,
 }
 
 impl PerformanceCounter {
-    /// A counter of this machine: category, counter, instance. The instance is empty for a category
-    /// without instances. A name is in any language, without regard to case; or it is a title index
-    /// as text.
+    /// A counter of this machine: category, counter, instance. Category and counter are names in any
+    /// language, without regard to case, or title indexes as text. The instance is empty for a
+    /// category without instances.
     ///
     /// Nothing is sampled yet. A missing instance is not an error: it may come later.
     ///
@@ -163,8 +165,8 @@ impl PerformanceCounter {
         self.tracked.directory.titles.help(self.counter.help)
     }
 
-    /// The counter type, which decides how values are calculated. Its unit is
-    /// [`CounterType::unit`].
+    /// The counter type, which decides how values are calculated; [`CounterType::unit`] is the unit
+    /// of the values.
     ///
     /// ```ignore-windows,ignore-macos
     /// let busy = perfhive::PerformanceCounter::new("Process", "% User Time", "init")?;
@@ -178,8 +180,8 @@ impl PerformanceCounter {
     }
 
     /// The identity of the instance at the last [`next_value`](Self::next_value); `None` if there
-    /// was no such call since the beginning or since [`reset`](Self::reset), or if it got no sample
-    /// of the counter. A call in which the source failed does not count.
+    /// was no such call since the beginning or since [`reset`](Self::reset), or if that call got no
+    /// sample of the counter. A call in which the source or the instance failed does not count.
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::{Identity, PerformanceCounter};
@@ -320,9 +322,10 @@ impl PerformanceCounter {
         self.last = None;
     }
 
-    /// Takes a sample. Returns the counter of the instance in it. An instance that the sample may
-    /// lack although it is there is looked for again, among all instances of fresh data. If it is
-    /// missing there, too, kept data is believed from then on.
+    /// Takes a sample, and returns the counter of the instance in it. If the sample lacks the
+    /// instance, but may lack it although the instance exists ([`Lacks`](crate::shared_source::Lacks)),
+    /// a second sample with all instances is collected anew. Once an instance was found or missed,
+    /// kept data without the instance is believed.
     fn take(&mut self) -> Result<SampledCounter, NoValue> {
         // Kept data is for other readers too, and has all instances.
         let mut found = self.find_in_sample(!self.source.may_give_kept());
@@ -380,7 +383,8 @@ impl PerformanceCounter {
         sample.counter(place, counter).ok_or(NoValue::CounterMissing)
     }
 
-    /// The reason in the faults of the last collection; see [`NoValue::of_fault`].
+    /// The reason in the faults of the last collection why the instance has no value. `is_it` gets
+    /// the instance that a fault names; see [`NoValue::of_fault`].
     fn failed(&self, is_it: &dyn Fn(Option<&str>) -> bool) -> Option<NoValue> {
         let object = self.tracked.object_index.last_index();
         NoValue::of_fault(self.source.faults(), object, is_it)

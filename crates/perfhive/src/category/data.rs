@@ -45,7 +45,7 @@ impl CategoryData {
         object: TitleIndex,
         sample: ObjectSample,
     ) -> Self {
-        // Of several counters of one name, the first is meant.
+        // Of several counters with one title index, the first is meant.
         let mut seen = HashSet::new();
         let counters = sample.counters().filter(|plan| seen.insert(plan.name));
         let counters = counters.map(|plan| (plan.name, plan.counter_type)).collect();

@@ -9,21 +9,23 @@ use perfhive_engine::{
 use perfhive_format::TitleIndex;
 use std::sync::Arc;
 
-/// A category that is found by name, and, if the reader is a counter, that counter.
+/// The category that a `Category` or `PerformanceCounter` reads, found again by name when title
+/// indexes change; of a `PerformanceCounter` also the counter.
 #[derive(Clone)]
 pub(super) struct TrackedCategory {
     /// The directory in which the category was found last.
     pub(super) directory: Directory,
     /// The catalogue's entry of the category in that directory.
     pub(super) object: Arc<CatalogueObject>,
-    /// The catalogue's entry of the counter in that directory; `None` if the reader is a category.
+    /// The catalogue's entry of the counter in that directory; `None` for a `Category`.
     pub(super) counter: Option<CatalogueCounter>,
     /// The generation of the catalogue for which the title indexes were looked up.
     generation: u64,
     pub(super) object_index: Followed,
     counter_index: Option<Followed>,
-    /// Whether samples from before the next one belong to another category or counter. It stays set
-    /// until a sample is taken, whatever fails before.
+    /// Whether the samples taken so far may belong to another category or counter, because a title
+    /// index changed its owner. The flag stays set until the next sample is taken, even if calls fail
+    /// in between.
     is_taken: bool,
 }
 
@@ -83,7 +85,7 @@ impl TrackedCategory {
     }
 
     /// The title index of the counter now; `None` while that index belongs to another counter, and
-    /// if the reader is a category.
+    /// for a `Category`.
     pub(super) fn counter_index(&self) -> Option<TitleIndex> {
         self.counter_index.as_ref().and_then(Followed::index)
     }

@@ -14,10 +14,11 @@ pub(super) enum InstanceMatch {
     Several,
 }
 
-/// Wishes that select the instances that [`find`] may choose for `text`. Empty if these may be
-/// any instances, for `_Total` and Idle, which are made from all, and for the empty text.
+/// Wishes that select the instances that [`find`] may choose for `text`. An empty list stands for
+/// all instances: `text` may mean any of them, it is empty, or it names `_Total` or Idle, which are
+/// made from all processes.
 pub(super) fn wishes(object: TitleIndex, text: &str) -> Vec<InstanceWish> {
-    // A parent, and characters that a path and .NET write in other ways.
+    // A text with a parent, or with a character that a path and .NET write in different ways.
     if text.is_empty() || text.contains(['/', '^', '(', ')', '[', ']']) {
         return Vec::new();
     }
@@ -27,7 +28,7 @@ pub(super) fn wishes(object: TitleIndex, text: &str) -> Vec<InstanceWish> {
         (order.to_string() == digits).then_some((name, order))
     });
     let (name, order) = numbered.unwrap_or((text, 0));
-    // With a number, `pid:4` is a name.
+    // In a pattern with an order number, `pid:4` is a name, not the ID of a process.
     let order = OrderNumber::Nth(order);
     let pattern = InstancePattern { parent: None, name: NamePattern::literal(name), order };
     InstanceWish::of_pattern(object, &pattern).unwrap_or_default()

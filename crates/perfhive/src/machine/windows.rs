@@ -31,7 +31,8 @@ fn timeouts(options: &OpenOptions) -> Timeouts {
     options.patience.map_or(timeouts, |patience| Timeouts::all(patience / TIMEOUTS))
 }
 
-/// Moves a source to a thread of its own, which answers by the deadlines of its callers.
+/// Moves a source to a thread of its own, so that calls return by their deadlines. A call without a
+/// deadline waits at most as long as all the timeouts of one request together.
 fn by_deadline(source: impl Source + 'static, timeouts: Timeouts) -> Result<Worker, SourceError> {
     let Timeouts { call, first_of_all, .. } = timeouts;
     Worker::new(source, Some(first_of_all.saturating_add(call.saturating_mul(TIMEOUTS - 1))))

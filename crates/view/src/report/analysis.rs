@@ -132,8 +132,8 @@ impl Analysis {
         }
     }
 
-    /// The report of the samples so far, with the `top` busiest processes, and those of the `top`
-    /// with the largest working sets that are not among them.
+    /// The report of the samples so far. Its processes are the `top` busiest ones, followed by those
+    /// of the `top` processes with the largest working sets that are not among the busiest.
     #[must_use]
     pub fn finish(mut self, top: usize) -> Report {
         self.add_trends();
@@ -202,8 +202,8 @@ impl Analysis {
         }
     }
 
-    /// The numbers of the thresholds that hold for the whole recording, and the others with the reason. A limit
-    /// that was computed from a number of instances no longer holds if further instances appeared.
+    /// The numbers of the thresholds that are valid for the whole recording, and the invalid thresholds with the
+    /// reason. A limit that was computed from a number of instances is invalid if further instances appeared later.
     fn held(&self) -> (Vec<usize>, Vec<Unevaluated>) {
         let count = |set: &CounterSet| {
             let mut count = 0;

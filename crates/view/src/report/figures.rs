@@ -5,7 +5,7 @@ use perfhive_engine::{Reading, RunningStatistics};
 use perfhive_format::FileTime;
 use sketches_ddsketch::{Config, DDSketch};
 
-/// The most values of which all are kept; of more values a sketch is kept.
+/// The largest number of values that are all kept. If there are more, a sketch is kept instead.
 const EXACT: usize = 4096;
 
 /// The most parts that a curve has.
@@ -166,7 +166,7 @@ impl Spread {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CurvePart {
-    /// The number of the part, from 0; parts without a value have numbers, but are left out.
+    /// The number of the part in time, from 0. A part without values is left out, and its number is skipped.
     pub number: u64,
     /// How many values the part has.
     pub count: u64,
@@ -205,8 +205,8 @@ impl Default for Curve {
 }
 
 impl Curve {
-    /// Adds the value of the sample with this number, which is not less than the one before; widens
-    /// the parts if they would be more than [`PARTS`].
+    /// Adds the value of the sample with this number, and widens the parts if they would be more
+    /// than [`PARTS`]. The caller adds values in the order of sample numbers.
     fn add(&mut self, sample: u64, value: f64) {
         while sample / self.width >= PARTS {
             self.widen();
@@ -244,7 +244,7 @@ impl Curve {
         &self.parts
     }
 
-    /// The curve with parts as wide as a recording of so many samples needs.
+    /// The curve with parts so wide that a recording of `samples` samples has at most [`PARTS`].
     pub(super) fn for_samples(mut self, samples: u64) -> Self {
         while samples.saturating_sub(1) / self.width >= PARTS {
             self.widen();

@@ -62,8 +62,8 @@ pub struct Unevaluated {
     pub title: String,
     /// The file that has the threshold; `perfhive` for instances.
     pub origin: Arc<str>,
-    /// Why the threshold is not evaluated, or the instances are not, with the way out where there
-    /// is one.
+    /// Why the threshold or the instances are not evaluated, in words that follow the title (`asks
+    /// for ...`), with a remedy if there is one.
     pub reason: String,
 }
 
@@ -172,9 +172,9 @@ impl Analysis {
         }
     }
 
-    /// Runs the script of a rule, and adds to `out` a threshold for each of its calls, or the
-    /// reason why one is not evaluated. Thresholds on counters that the recording does not have are
-    /// only counted.
+    /// Runs the script of a rule, and adds to `out` a threshold for each call in it. If the script
+    /// cannot be run, or the counters of a call cannot be found out, the reason is added and the rest
+    /// of the rule is skipped. A rule or call on counters that the recording lacks is only counted.
     fn prepare(&self, rule: &Rule, recording: &Recording<'_>, out: &mut Prepared) {
         let world = RuleWorld { analysis: self, recording, counted: RefCell::default() };
         let title = format!("{}: {}", self.name, rule.title);
@@ -309,8 +309,8 @@ impl Recording<'_> {
     }
 }
 
-/// What the script of one rule can ask of a recording; notes the sets of counters that the script
-/// counts.
+/// The recording and the answers as the script of one rule reads them; `counted` has the sets of
+/// counters that the script counted, each with its number of instances.
 struct RuleWorld<'a> {
     analysis: &'a Analysis,
     recording: &'a Recording<'a>,

@@ -24,7 +24,7 @@ pub struct ProcessReport {
     pub id: Option<u32>,
     /// The times of the first and of the last sample that have the process.
     pub seen: (FileTime, FileTime),
-    /// Whether the process is in every sample from the first one with any process on.
+    /// Whether the process is in every sample, apart from samples before the first that has any process.
     pub was_there_always: bool,
     /// The process's time on processors over the whole recording, in percent of one processor: a
     /// process that ran half of the time counts half. `None` without values.
@@ -53,7 +53,7 @@ pub struct ProcessReport {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StartsAndEnds {
-    /// The name.
+    /// The name that the processes share.
     pub name: String,
     /// How many processes of the name were not in the first sample that has any process.
     pub started: u64,
@@ -80,7 +80,7 @@ pub struct Restart {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct NameTotal {
-    /// The name.
+    /// The name that the processes share.
     pub name: String,
     /// The processor time of the processes in percent of one processor; `None` without values.
     pub processor: Option<f64>,
@@ -128,7 +128,7 @@ impl ProcessFigures {
     }
 
     /// The `top` processes with the most processor time, the busiest first, followed by those of
-    /// the `top` with the largest working sets that are not among them.
+    /// the `top` processes with the largest working sets that are not among the busiest.
     pub(super) fn busiest(
         &self,
         rows: &[Row],
@@ -190,8 +190,8 @@ impl ProcessFigures {
     }
 }
 
-/// The name of a process, in a recording without process IDs without the number behind it: `java`
-/// of `java#1`.
+/// The name of a process. In a recording without process IDs, a number behind the name is left out:
+/// `java` of `java#1`.
 fn plain_name<'a>(row: &Row, name: &'a str) -> &'a str {
     match name.rsplit_once('#') {
         Some((plain, number)) if row.process.is_none() && number.parse::<u32>().is_ok() => plain,
@@ -218,8 +218,8 @@ fn first_sample(rows: &[Row]) -> u64 {
     rows.iter().map(|row| row.seen.0).min().unwrap_or_default()
 }
 
-/// The names of which processes started or ended, the most changes first. Empty for recordings
-/// without process IDs.
+/// The names with processes that started or ended, those with the most starts and ends first. Empty
+/// for recordings without process IDs.
 pub(super) fn changes_of(rows: &[Row], timeline: &Timeline) -> Vec<StartsAndEnds> {
     let first = first_sample(rows);
     let last = (timeline.times().len() as u64).saturating_sub(1);

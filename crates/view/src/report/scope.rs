@@ -53,7 +53,8 @@ pub(super) struct ScopedCounter {
 #[derive(Clone, Debug, Default)]
 pub enum Choice {
     /// The counters that say most: a table names them for Windows' usual objects. Of another object
-    /// all counters with numbers, or if they are more than 16, the first 16 of the novice level.
+    /// all counters with numbers, or if they are more than 16, the first 16 of the novice level. An
+    /// object such as `Process V2` is left out if there is an older one with the same figures.
     #[default]
     Usual,
     /// Every counter that has numbers.

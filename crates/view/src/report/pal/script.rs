@@ -20,7 +20,7 @@ pub(super) struct Call {
     pub(super) is_trend: bool,
 }
 
-/// Where a script gets the values that it does not compute itself.
+/// The source of the values that a script does not compute itself: a recording, and answers.
 pub(super) trait World {
     /// The number of instances of the collection with this variable (its name in lower case); `None`
     /// if there is no such collection, or its counters cannot be found.

@@ -6,14 +6,14 @@ import java.util.Arrays;
 /** The readings of all probes of a context in the order of the sensors asked for, filled in each cycle. */
 final class AllReadings {
     private final ProbeReadings[] parts;
-    /** For each part, the places of its sensors among all that were asked for. */
+    /** For each part, the places of the part's sensors among all sensors that were asked for. */
     private final int[][] asked;
     private final int[] versions;
     /** The part of each reading; empty where there is one part. */
     private int[] partOf = {};
     /** The place of each reading in its part; empty where there is one part. */
     private int[] placeOf = {};
-    /** For each sensor asked for, the place of its first reading; behind these, the number of readings. */
+    /** For each sensor asked for, the place of its first reading; the last entry is the number of readings. */
     final int[] first;
     int size;
     /** A number that differs in each sample, and is odd while the arrays are filled. */

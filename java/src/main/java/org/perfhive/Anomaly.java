@@ -4,16 +4,16 @@ import java.time.Duration;
 import java.util.Objects;
 
 /**
- * A peculiarity of a sample. The sample is of use all the same.
+ * Something odd about a sample. The sample is of use all the same.
  *
- * @param code what the anomaly is
+ * @param code the kind of the anomaly
  * @param subject the data source, or the data source and group: {@code linux.procfs/Process}
  * @param count how many instances or further anomalies; 0 where nothing is counted
  * @param age the age of the data, where that is the anomaly; zero otherwise
  * @param message what happened, for people
  */
 public record Anomaly(Code code, String subject, int count, Duration age, String message) {
-    /** Checks the parts. */
+    /** Refuses {@code null} for any part. */
     public Anomaly {
         Objects.requireNonNull(code);
         Objects.requireNonNull(subject);
@@ -21,14 +21,14 @@ public record Anomaly(Code code, String subject, int count, Duration age, String
         Objects.requireNonNull(message);
     }
 
-    /** What an anomaly is. */
+    /** The kind of an anomaly. */
     public enum Code {
         /**
-         * A buffer was too small and was allocated anew, which took longer. The first five samples of a
-         * context, for which buffers are new, do not tell of it.
+         * A buffer was too small and was allocated anew, so that the sample took longer. This is not
+         * reported for the first five samples of a context, for which buffers are new.
          */
         BUFFER_GROWN("buffer-grown"),
-        /** The data was collected before the sample, as the limit of the age allows. */
+        /** The data was collected before the sample, as {@link MeasurementOptions#maxAge()} allows. */
         AGED("aged"),
         /** Instances appeared since the sample before. */
         BORN("born"),
@@ -52,7 +52,7 @@ public record Anomaly(Code code, String subject, int count, Duration age, String
         }
 
         /**
-         * The word in the outputs of perfhive.
+         * The word for this kind of anomaly in the outputs of perfhive.
          *
          * @return the word
          */

@@ -6,19 +6,19 @@ import java.util.Objects;
 import java.util.Optional;
 
 /**
- * What became of a binding's events.
+ * Counts of a binding's events: how many were measured, and how many have no record.
  *
  * @param source the name of the event source
- * @param events events that were measured, including those that were then lost
- * @param lost events that were measured, but had no room for their record
- * @param missed events that the event source knows it missed
+ * @param events the number of events that were measured, including those that were then lost
+ * @param lost the number of events that were measured, but for whose record there was no room
+ * @param missed the number of events that the event source knows it missed
  * @param busy the sum of the times from when the event source handed out an event until its record
  *     was complete
  * @param failure the error with which the binding ended before the experiment, if it did
  */
 public record BindingCounts(
         String source, long events, long lost, long missed, Duration busy, Optional<String> failure) {
-    /** Checks the parts. */
+    /** Refuses {@code null} for any part. */
     public BindingCounts {
         Objects.requireNonNull(source);
         Objects.requireNonNull(busy);

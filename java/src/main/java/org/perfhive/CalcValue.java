@@ -11,7 +11,7 @@ public final class CalcValue {
     private int counterIndex;
     private int instanceIndex;
 
-    /** An item to be filled. */
+    /** An object without a value, which {@link CounterSnapshot#getSnapshotItems} fills. */
     public CalcValue() {}
 
     void fill(Message from) {
@@ -59,9 +59,9 @@ public final class CalcValue {
     }
 
     /**
-     * The number of the type, as it crosses from the native library.
+     * The type of the value as a number.
      *
-     * @return the place in {@link ValueType}
+     * @return the place of the type in {@link ValueType}, from 0
      */
     public int valueTypeInt() {
         return valueType.ordinal();

@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
 
-/** A category of counters, as .NET has it: an object of the performance data. */
+/** A category of counters: a performance object, as .NET calls and reads it. */
 public final class Category implements AutoCloseable {
     private final String name;
     private final int index;
@@ -156,7 +156,7 @@ public final class Category implements AutoCloseable {
     }
 
     /**
-     * The name.
+     * The category's name.
      *
      * @return the name in the language that the source prefers
      */
@@ -201,9 +201,10 @@ public final class Category implements AutoCloseable {
     }
 
     /**
-     * The present instances, with {@code #n} behind the second and every further one of a name.
+     * The names of the present instances. If several have the same name, {@code #n} is behind the second
+     * and each further one.
      *
-     * @return their names; empty for a category without instances
+     * @return the names; empty for a category without instances
      * @throws PerfhiveException if the source fails
      */
     public List<String> instanceNames() {
@@ -225,13 +226,13 @@ public final class Category implements AutoCloseable {
     /**
      * An instance of a category.
      *
-     * @param label the text that finds it, as in paths: {@code parent/name#n}
-     * @param parent the name of its parent; empty for one without
-     * @param name its own name
-     * @param order its place among the instances with the same parent and name, from 0
+     * @param label the text by which the instance is found, as in paths: {@code parent/name#n}
+     * @param parent the name of the parent; empty for an instance without a parent
+     * @param name the instance's own name
+     * @param order the place among the instances with the same parent and name, from 0
      */
     public record Instance(String label, Optional<String> parent, String name, int order) {
-        /** Checks the parts. */
+        /** Refuses {@code null} for any part. */
         public Instance {
             Objects.requireNonNull(label);
             Objects.requireNonNull(parent);
@@ -261,10 +262,10 @@ public final class Category implements AutoCloseable {
     }
 
     /**
-     * The counters of an instance (.NET: {@code GetCounters}).
+     * A reader of each counter of an instance (.NET: {@code GetCounters}).
      *
-     * @param instance the instance; empty for a category without instances
-     * @return the counters
+     * @param instance the name of the instance; empty for a category without instances
+     * @return the counters, each of which is to be closed
      * @throws PerfhiveException if the name is empty for a category with instances, or not empty for a
      *     category without; an instance that is missing now is no failure
      */

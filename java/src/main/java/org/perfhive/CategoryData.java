@@ -31,14 +31,14 @@ public final class CategoryData implements AutoCloseable {
      * @param type its type
      */
     public record Counter(String name, CounterType type) {
-        /** Checks the parts. */
+        /** Refuses {@code null} for any part. */
         public Counter {
             Objects.requireNonNull(name);
             Objects.requireNonNull(type);
         }
     }
 
-    /** The values of a sample: one for each instance and counter, or the reason why there is none. */
+    /** The values of a sample: for each counter of each instance a value, or the reason why there is none. */
     public final class Values {
         private final double[] values;
         /** The reasons of values that are missing, by their places. */
@@ -59,11 +59,11 @@ public final class CategoryData implements AutoCloseable {
         }
 
         /**
-         * A value.
+         * The value of one counter of one instance.
          *
-         * @param instance the name of the instance, in any case
+         * @param instance the name of the instance, in small or capital letters
          * @param counter the name of the counter in any language, or its title index
-         * @return the value; empty where there is none, or no such instance or counter
+         * @return the value; empty if there is no value, no such instance or no such counter
          */
         public OptionalDouble get(String instance, String counter) {
             int place = place(instance, counter);
@@ -133,7 +133,7 @@ public final class CategoryData implements AutoCloseable {
     /**
      * The time of the sample.
      *
-     * @return the time; empty where that in the data is no date
+     * @return the time; empty if the data has no valid date
      */
     public Optional<Instant> time() {
         return time;
@@ -177,8 +177,8 @@ public final class CategoryData implements AutoCloseable {
     }
 
     /**
-     * The values since an older sample, in which instances are found by their identity. Counters of a
-     * type that takes one sample have the values of this sample.
+     * The values from an older sample and this one. An instance is found in the older sample by its
+     * identity. Counters of a type that takes one sample have the values of this sample alone.
      *
      * @param older older data of the same category
      * @return the values, read from the native library at once
@@ -190,9 +190,9 @@ public final class CategoryData implements AutoCloseable {
     /**
      * The sample of one counter of one instance.
      *
-     * @param instance the name of the instance, in any case
+     * @param instance the name of the instance, in small or capital letters
      * @param counter the name of the counter in any language, or its title index
-     * @return the sample; empty where there is none
+     * @return the sample; empty if there is none
      */
     public Optional<CounterSample> sample(String instance, String counter) {
         Message answer = one(false, instance, counter);
@@ -214,7 +214,7 @@ public final class CategoryData implements AutoCloseable {
         return object.request().bool(isText).text(instance).text(counter).send(Native.Op.DATA_ONE);
     }
 
-    /** The place of a value among all; negative for one that is not there. */
+    /** The place of a value among all values; negative if there is no such instance or counter. */
     private int place(String instance, String counter) {
         Integer known = rows.get(instance);
         int row = known != null ? known : places(instance, "").int32();
@@ -232,7 +232,7 @@ public final class CategoryData implements AutoCloseable {
         return answer.int32();
     }
 
-    /** Row and column of names in spellings that only the native library knows. */
+    /** The row and the column of two names, which the native library finds in any spelling or language. */
     private Message places(String instance, String counter) {
         return object.request().text(instance).text(counter).send(Native.Op.DATA_PLACES);
     }

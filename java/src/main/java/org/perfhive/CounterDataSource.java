@@ -15,9 +15,9 @@ public final class CounterDataSource implements DataSource {
     private final Probe probe = this::context;
 
     /**
-     * The counters of this machine; what a {@link java.util.ServiceLoader} makes.
+     * Opens the counters of this machine. A {@link java.util.ServiceLoader} calls this constructor.
      *
-     * @throws PerfhiveException if they cannot be read
+     * @throws PerfhiveException if the counters cannot be read
      */
     public CounterDataSource() {
         this("local:", List.of());
@@ -55,7 +55,7 @@ public final class CounterDataSource implements DataSource {
         return new CounterDataSource(address, titles);
     }
 
-    /** The counters of this machine for everything that names no source; it stays open. */
+    /** The counters of this machine, for categories and counters that name no source; the source stays open. */
     static CounterDataSource local() {
         return Local.SOURCE;
     }
@@ -122,7 +122,7 @@ public final class CounterDataSource implements DataSource {
         return new CounterProbeContext(name, request.send(Native.Op.PROBE).int64());
     }
 
-    /** A duration in nanoseconds; {@link Long#MAX_VALUE} for one that does not fit into a {@code long}. */
+    /** A duration in nanoseconds; {@link Long#MAX_VALUE} if the number does not fit into a {@code long}. */
     static long nanos(Duration duration) {
         try {
             return duration.toNanos();

@@ -7,8 +7,9 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * The names of title indexes: the names object of the thesis (section 4.3.1). All names are copied
- * once; looking one up calls nothing native.
+ * The names of title indexes: the names object of the thesis "Extending Java Performance Monitoring
+ * Framework with Support for Windows Performance Counters" (section 4.3.1). All names are copied from the
+ * native library once; looking up a name makes no native call.
  */
 public final class CounterNames {
     private final int[] indices;
@@ -28,11 +29,11 @@ public final class CounterNames {
 
     /**
      * The names of a source in the language that the source prefers: for a live source its first
-     * language, which on Windows is the user's; for a recording English, if it has that.
+     * language, which on Windows is the user's; for a recording English, if the recording has it.
      *
      * @param source the source
      * @return the names
-     * @throws PerfhiveException if the source cannot tell them
+     * @throws PerfhiveException if the source cannot give the names
      */
     public static CounterNames of(CounterDataSource source) {
         return new CounterNames(source.object().request().int32(-1).send(Native.Op.NAMES));
@@ -45,7 +46,7 @@ public final class CounterNames {
      * @param language the language's number as Windows has it: 9 for English, 7 for German
      * @return the names
      * @throws PerfhiveException if the source does not have the language
-     * @throws IllegalArgumentException if it is no number of a language: 0 to 65,535
+     * @throws IllegalArgumentException if {@code language} is not a number from 0 to 65,535
      */
     public static CounterNames of(CounterDataSource source, int language) {
         if (language < 0 || language > 0xFFFF) {
@@ -64,7 +65,7 @@ public final class CounterNames {
     }
 
     /**
-     * The length of all names.
+     * The length in bytes of all names together.
      *
      * @return the length in bytes, two for each character, with a null character behind each name
      *     and one behind the last
@@ -74,7 +75,7 @@ public final class CounterNames {
     }
 
     /**
-     * Fills all names and their indexes, in the same order.
+     * Fills two arrays with all names and with their indexes, in the same order.
      *
      * @param allNames an array for the names, half as many characters as the length in bytes; a null
      *     character is behind each name and one behind the last
@@ -99,8 +100,8 @@ public final class CounterNames {
     }
 
     /**
-     * The index of a counter's name among those of its object; names of other objects may be the
-     * same.
+     * The title index of a counter of an object, by the counter's name. Only the object's counters are
+     * searched, since counters of other objects may have the same name.
      *
      * @param snapshot a snapshot that has the object
      * @param perfObject the title index of the object

@@ -45,7 +45,7 @@ final class CounterProbeContext implements ProbeContext {
         fill(out);
     }
 
-    /** Decodes all the same: the native library keeps the failure, and knows the instances concerned. */
+    /** Decodes in spite of the failure: the native library keeps it, and gives the readings the reason. */
     @Override
     public void fail(PerfhiveException why, ProbeReadings out) {
         try {
@@ -78,7 +78,7 @@ final class CounterProbeContext implements ProbeContext {
         Native.rawValues(handle, out.raw, out.before);
     }
 
-    /** Brings the slots up to date. A name crosses once for each instance; known slots cross as places. */
+    /** Brings the slots up to date. The name of an instance is sent once; known slots are sent as places. */
     private void structure(ProbeReadings out) {
         Message answer = object.request().int32(out.version).send(Native.Op.STRUCTURE);
         int version = answer.int32();

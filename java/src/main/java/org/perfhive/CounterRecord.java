@@ -17,7 +17,7 @@ public record CounterRecord(
         int counterType,
         SensorKind counterKind,
         ValueType valueType) {
-    /** Checks the parts. */
+    /** Refuses {@code null} for any part. */
     public CounterRecord {
         Objects.requireNonNull(counterKind);
         Objects.requireNonNull(valueType);

@@ -8,12 +8,12 @@ import java.util.OptionalDouble;
  *
  * @param rawValue the raw value, unsigned; its unit depends on the type
  * @param baseValue the raw value of the base; 0 where the counter has none
- * @param counterFrequency ticks of the object's clock
- * @param systemFrequency ticks of the system's performance counter
- * @param timeStamp the time on the system's performance counter
- * @param timeStamp100nSec the time in units of 100 ns
- * @param counterTimeStamp the time on the object's clock
- * @param counterType the number of the type
+ * @param counterFrequency the frequency of the object's clock
+ * @param systemFrequency the frequency of the system's performance counter
+ * @param timeStamp the time of the sample on the system's performance counter, in ticks
+ * @param timeStamp100nSec the time of the sample in units of 100 ns
+ * @param counterTimeStamp the time of the sample on the object's clock, in ticks
+ * @param counterType the number of the counter type
  */
 public record CounterSample(
         long rawValue,
@@ -43,17 +43,18 @@ public record CounterSample(
     }
 
     /**
-     * The value of one sample.
+     * The value that one sample alone gives.
      *
      * @param sample the sample
-     * @return the value; empty for a type that takes two samples or is no number
+     * @return the value; empty if there is none, as for a type that takes two samples or is no number
      */
     public static OptionalDouble calculate(CounterSample sample) {
         return calculate(Optional.empty(), sample);
     }
 
     /**
-     * The value of two samples of one counter of one instance, which is not checked.
+     * The value from two samples of one counter of one instance. The method cannot check that both are of
+     * the same instance.
      *
      * @param older the older sample
      * @param newer the newer one

@@ -5,15 +5,15 @@ import java.util.List;
 /**
  * Performance objects by title indexes, sampled in three stages: the snapshot object of the thesis
  * "Extending Java Performance Monitoring Framework with Support for Windows Performance Counters"
- * (section 4.3.2), with its routines under their names. A {@link MeasurementContext} is built on
- * names instead and follows instances; this is what lies below.
+ * (section 4.3.2), with its routines under their names. A {@link MeasurementContext} takes names and
+ * keeps a slot for each instance; here objects and counters are title indexes, and instances are places.
  *
- * <p>A method with the name {@code getSnapshot...} that fills an array takes one that is large
- * enough, as the method that counts says, and returns 0. Failures are exceptions. The structure and
- * the items are readable before {@code prepareSnapshot} and after {@code decodeSnapshot}.
+ * <p>A method {@code getSnapshot...} that fills an array returns 0. The array must be large enough: the
+ * method that counts the same things returns the size. Failures are exceptions. The structure and the
+ * items are readable before {@code prepareSnapshot} and after {@code decodeSnapshot}.
  */
 public final class CounterSnapshot implements AutoCloseable {
-    /** What {@code sampleSnapshot} and {@code decodeSnapshot} return where something was odd. */
+    /** The result of {@code sampleSnapshot} and {@code decodeSnapshot} if something was odd. */
     public static final int ANOMALY = -6;
 
     private final NativeObject object;
@@ -30,8 +30,8 @@ public final class CounterSnapshot implements AutoCloseable {
      * Makes a snapshot. A first sample is taken, so that the first cycle has rates.
      *
      * @param source the source of the objects
-     * @param type what the snapshot holds
-     * @param input objects and counters; looked at for the type {@code CUSTOM} only
+     * @param type which objects the snapshot holds
+     * @param input objects and counters for the type {@code CUSTOM}; ignored for other types
      * @return the snapshot
      * @throws PerfhiveException if the source fails, or has no such object or counter
      */
@@ -55,9 +55,9 @@ public final class CounterSnapshot implements AutoCloseable {
     }
 
     /**
-     * Fills the title indexes of the objects.
+     * Fills an array with the title indexes of the objects, in ascending order.
      *
-     * @param indices an array for them
+     * @param indices the array
      * @return 0
      */
     public int getSnapshotPerfObjectNames(int[] indices) {
@@ -85,10 +85,10 @@ public final class CounterSnapshot implements AutoCloseable {
     }
 
     /**
-     * Fills the counters of an object.
+     * Fills an array with the counters of an object, without bases.
      *
      * @param perfObject the title index of the object
-     * @param records an array for them
+     * @param records the array
      * @return 0
      */
     public int getSnapshotPerfObjectCounters(int perfObject, CounterRecord[] records) {
@@ -124,7 +124,7 @@ public final class CounterSnapshot implements AutoCloseable {
     }
 
     /**
-     * The length of the names of an object's instances.
+     * The length in bytes of the names of an object's instances, all together.
      *
      * @param perfObject the title index of the object
      * @return the length in bytes, two for each character, with a null character behind each name
@@ -135,7 +135,7 @@ public final class CounterSnapshot implements AutoCloseable {
     }
 
     /**
-     * Fills the instances of an object, in the order of its instance indexes.
+     * Fills two arrays with the instances of an object, in the order of {@link CalcValue#instanceIndex()}.
      *
      * @param perfObject the title index of the object
      * @param names an array for the names, half as many characters as the length in bytes; the
@@ -165,7 +165,7 @@ public final class CounterSnapshot implements AutoCloseable {
     }
 
     /**
-     * Takes the data.
+     * Takes a sample: collects the data without decoding it.
      *
      * @return 0, or {@link #ANOMALY} where a buffer had to grow (after the first five samples, for which
      *     buffers are new) or a part could not be collected
@@ -176,7 +176,7 @@ public final class CounterSnapshot implements AutoCloseable {
     }
 
     /**
-     * Makes values of the data.
+     * Makes values of the sample.
      *
      * @return 0, or {@link #ANOMALY} where instances came or went, or objects have other counters
      * @throws PerfhiveException in a state in which that is not possible
@@ -195,9 +195,10 @@ public final class CounterSnapshot implements AutoCloseable {
     }
 
     /**
-     * Fills the values, in bulk. An entry that is {@code null} gets an object, any other is filled.
+     * Fills an array with the values. An object in the array is filled; a {@code null} is replaced by a
+     * new object.
      *
-     * @param values an array for them
+     * @param values the array
      * @return 0
      */
     public int getSnapshotItems(CalcValue[] values) {
@@ -214,8 +215,8 @@ public final class CounterSnapshot implements AutoCloseable {
     }
 
     /**
-     * What could not be collected for the newest sample, and warnings; before the first
-     * {@code sampleSnapshot}, for the sample that was taken for the snapshot's creation.
+     * The faults of the newest sample: what could not be collected, and warnings. Before the first
+     * {@code sampleSnapshot}, they are those of the sample that {@link #createSnapshot} took.
      *
      * @return the faults
      */

@@ -6,11 +6,11 @@ import java.util.Objects;
  * The type of a counter, which decides how a value is calculated.
  *
  * @param number the number as it stands in the data
- * @param dotnetName the name that .NET has for it, such as {@code Timer100Ns}; empty for none
- * @param unit the unit of its values, such as {@code %}; empty for none
+ * @param dotnetName the type's name in .NET, such as {@code Timer100Ns}; empty if .NET lacks the type
+ * @param unit the unit of the values, such as {@code %}; empty for none
  */
 public record CounterType(int number, String dotnetName, String unit) {
-    /** Checks the parts. */
+    /** Refuses {@code null} for any part. */
     public CounterType {
         Objects.requireNonNull(dotnetName);
         Objects.requireNonNull(unit);

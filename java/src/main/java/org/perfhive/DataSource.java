@@ -27,9 +27,9 @@ public interface DataSource extends AutoCloseable {
      * The sensor and instances that a name means.
      *
      * @param name the name; its data source is this one
-     * @return the sensor and instance
-     * @throws PerfhiveException if there is no such sensor, or the name has an instance where the
-     *     sensor has none, or the other way round
+     * @return the sensor, and the instance unless the name means all instances or has none
+     * @throws PerfhiveException if there is no such sensor; if the name has an instance and the sensor
+     *     has no instances; or if the name has none and the sensor has instances
      */
     default SelectedSensor find(SensorName name) {
         Sensor sensor = sensors().stream()
@@ -50,7 +50,7 @@ public interface DataSource extends AutoCloseable {
      * The probe that measures a sensor.
      *
      * @param sensor a sensor of this source
-     * @return the probe, an equal one for all sensors that it can measure together
+     * @return the probe; sensors that can be measured together have equal probes
      */
     Probe probe(Sensor sensor);
 

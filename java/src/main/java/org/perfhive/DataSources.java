@@ -9,7 +9,7 @@ import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** Data sources by name. Closing them closes each. */
+/** Data sources by name. Closing this object closes each of them. */
 public final class DataSources implements AutoCloseable {
     private final List<DataSource> sources = new ArrayList<>();
 
@@ -21,7 +21,7 @@ public final class DataSources implements AutoCloseable {
      *
      * @param addresses addresses such as {@code local:} or {@code file:a.bin,b.bin}
      * @return the data sources
-     * @throws PerfhiveException if one cannot be read, or two have one name
+     * @throws PerfhiveException if a data source cannot be read, or two have the same name
      */
     public static DataSources open(String... addresses) {
         return filled(opened -> {
@@ -61,8 +61,8 @@ public final class DataSources implements AutoCloseable {
      * that other jars provide.
      *
      * @return the data sources
-     * @throws java.util.ServiceConfigurationError if one cannot be made
-     * @throws PerfhiveException if two have one name
+     * @throws java.util.ServiceConfigurationError if a data source cannot be made
+     * @throws PerfhiveException if two have the same name
      */
     public static DataSources load() {
         return filled(loaded -> {
@@ -103,7 +103,8 @@ public final class DataSources implements AutoCloseable {
     }
 
     /**
-     * The data source of a name. Case matters only where two names differ in nothing else.
+     * The data source with a name. Case matters only where the names of two data sources differ in
+     * nothing else.
      *
      * @param name the name; {@code win32.winperf} is another name of {@code windows.winperf}
      * @return the data source
@@ -141,15 +142,15 @@ public final class DataSources implements AutoCloseable {
         return sources.stream().map(DataSource::name).collect(Collectors.joining(", "));
     }
 
-    /** Closes all data sources. What one of them throws is thrown once all others are closed, too. */
+    /** Closes all data sources. If closing one throws, the others are closed before the exception goes on. */
     @Override
     public synchronized void close() {
         closeAll(sources, DataSource::close);
     }
 
     /**
-     * Closes each of them. The first exception is thrown once all are closed; later exceptions are added
-     * to it as suppressed ones.
+     * Calls {@code close} with each of {@code all}. The first exception is thrown once all are closed; later
+     * exceptions are added to it as suppressed ones.
      */
     static <T> void closeAll(List<T> all, Consumer<T> close) {
         RuntimeException failure = null;

@@ -6,14 +6,14 @@ import java.util.Objects;
 import java.util.Optional;
 
 /**
- * An event and what was measured at it. Times are in nanoseconds of a clock that only goes forward; on
- * Linux it is that of {@link System#nanoTime}.
+ * An event and the readings that were taken at it. Times are in nanoseconds of a clock that only goes
+ * forward; on Linux it is that of {@link System#nanoTime}.
  *
  * @param name the name of the event
- * @param kind whether it is a point, or the start or end of a section
- * @param process the process in which it was; 0 where it belongs to none
- * @param thread the ID of the Java thread that called; 0 where the event belongs to no thread
- * @param time when it was
+ * @param kind whether the event is a point, or the start or end of a section
+ * @param process the ID of the process in which the event happened; 0 if it belongs to no process
+ * @param thread the ID of the Java thread that called; 0 if the event belongs to no thread
+ * @param time when the event happened
  * @param threadTime the processor time that the thread had used at a start or end; empty for points,
  *     for virtual threads, and where the event belongs to no thread
  * @param taken when the event source handed out the event
@@ -34,7 +34,7 @@ public record EventRecord(
         long sampled,
         long done,
         List<RecordedReading> readings) {
-    /** Checks the parts. */
+    /** Refuses {@code null} for any part. */
     public EventRecord {
         Objects.requireNonNull(name);
         Objects.requireNonNull(kind);

@@ -4,16 +4,16 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
 
-/** Where the events of an {@link Experiment} come from. Each binding has a source of its own. */
+/** The source of a binding's events in an {@link Experiment}. Each binding has an event source of its own. */
 public sealed interface EventSource {
     /**
-     * Events at equal distances of time. Events that are due while an earlier one is measured are
-     * missed, and counted as such.
+     * Events at equal intervals of time. An event that is due while an earlier one is measured is
+     * missed, and counted as missed.
      *
-     * @param every the distance, of at least a microsecond
+     * @param every the interval, at least a microsecond
      */
     record Interval(Duration every) implements EventSource {
-        /** Checks the parts. */
+        /** Refuses an interval that is shorter than a microsecond. */
         public Interval {
             checkInterval(every);
         }
@@ -28,10 +28,10 @@ public sealed interface EventSource {
      * The calls of {@link Experiment#call}, {@link Experiment#startSection},
      * {@link Experiment#endSection} and {@link Experiment#section} with these names.
      *
-     * @param names the names; without any, all names are events, of up to 256 names
+     * @param names the names; an empty list stands for all names, of which the first 256 are events
      */
     record Calls(List<String> names) implements EventSource {
-        /** Checks the parts. */
+        /** Refuses {@code null} for any part. */
         public Calls {
             names = List.copyOf(names);
         }
@@ -39,7 +39,7 @@ public sealed interface EventSource {
         /**
          * Calls by name.
          *
-         * @param names the names; without any, all names are events, of up to 256 names
+         * @param names the names; none stands for all names, of which the first 256 are events
          */
         public Calls(String... names) {
             this(List.of(names));
@@ -52,18 +52,19 @@ public sealed interface EventSource {
     }
 
     /**
-     * A sensor's value that rises to a limit, which is a start, and falls below another one again,
-     * which is an end, so that the time between them is a section. The value is read at an interval;
-     * what it does in between is not seen.
+     * The times at which a sensor's value crosses a threshold. A start happens when the value rises to
+     * the limit {@code above}, and an end when it then falls below the limit {@code below}: the time
+     * between them is a section. The value is read at an interval; changes between two readings are not
+     * seen.
      *
-     * @param sensor the sensor, of one instance
-     * @param above the value at which the section starts
-     * @param below the value below which it ends, at most {@code above}
+     * @param sensor the sensor, with one instance if it has instances
+     * @param above the value at which a section starts
+     * @param below the value below which the section ends, at most {@code above}
      * @param every the time between two readings, at least a microsecond
      */
     record ThresholdCrossing(SensorName sensor, double above, double below, Duration every)
             implements EventSource {
-        /** Checks the parts. */
+        /** Refuses {@code null}, and an interval that is shorter than a microsecond. */
         public ThresholdCrossing {
             Objects.requireNonNull(sensor);
             checkInterval(every);
@@ -81,7 +82,7 @@ public sealed interface EventSource {
         }
     }
 
-    /** A time as the commands write it: {@code 10ms}. */
+    /** A time as perfhive's commands write it, in whole s, ms or us: {@code 10ms}. */
     private static String shown(Duration time) {
         long nanos = CounterDataSource.nanos(time);
         if (nanos % 1_000_000_000 == 0) {

@@ -8,16 +8,16 @@ import java.util.Optional;
 /**
  * The figures of the events of one name, or of its sections.
  *
- * @param source the event source
- * @param name the name of the events
+ * @param source the name of the event source
+ * @param name the name of the events or sections
  * @param kind the kind of the events; empty for the sections of this name
- * @param count how many there were
- * @param time seconds: of events the time from the event to the end of its sample, of sections their
- *     duration without the calls in them; sections with unknown calls are left out
- * @param part seconds: of events how long the sample took, of sections the processor time of
+ * @param count the number of events or sections
+ * @param time in seconds: for events the time from the event to the end of its sample, for sections
+ *     their duration without the calls in them; sections with unknown calls are left out
+ * @param part in seconds: for events how long the sample took, for sections the processor time of
  *     their thread without the calls in them
- * @param sensors the sensors with their values; of sections how much the raw values grew, in
- *     seconds where they count time
+ * @param sensors the sensors with the figures of their values; for sections with the figures of the
+ *     growth of their raw values, in seconds where these count time
  */
 public record EventSummary(
         String source,
@@ -30,7 +30,7 @@ public record EventSummary(
     /** The place that stands for sections in the messages of the native library. */
     private static final int SECTION = 3;
 
-    /** Checks the parts. */
+    /** Refuses {@code null} for any part. */
     public EventSummary {
         Objects.requireNonNull(source);
         Objects.requireNonNull(name);
@@ -44,7 +44,7 @@ public record EventSummary(
     /**
      * Whether these are the figures of sections.
      *
-     * @return whether they are
+     * @return {@code true} for sections, {@code false} for events
      */
     public boolean isSection() {
         return kind.isEmpty();

@@ -11,28 +11,28 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.stream.Stream;
 
 /**
- * A running experiment: the program is measured at its own events rather than at a clock's.
+ * A running experiment: the program is measured at its own events.
  *
- * <p>{@link #bind} connects an {@link EventSource} with sensors: at each event they are read, on a
+ * <p>{@link #bind} connects an {@link EventSource} with sensors: at each event the sensors are read, on a
  * native thread of the binding. {@link #call}, {@link #startSection}, {@link #endSection} and
- * {@link #section} are events of the program itself. The records go to listeners, and
- * {@link #end()} has the figures.
+ * {@link #section} report events of the program itself. The records go to listeners, and
+ * {@link #end()} returns the figures.
  *
- * <p>Every method may be called from any thread, a listener's too. After {@code end} and
- * {@code close}, calls do nothing, and binding and listening are an exception.
+ * <p>Every method may be called from any thread, also from a listener's. After {@code end} and
+ * {@code close}, calls have no effect, and {@code bind} and {@code listen} throw an exception.
  */
 public final class Experiment implements AutoCloseable {
     private final NativeObject object;
     private final Duration listenerTimeout;
     private final List<Listening> listeners = new CopyOnWriteArrayList<>();
     private final Object ending = new Object();
-    /** The names of calls and their queue; empty until calls are bound, which makes them events. */
+    /** The names of calls and their queue; empty until {@link EventSource.Calls} are bound. */
     private volatile Optional<Points> points = Optional.empty();
     private Optional<ExperimentEnd> ended = Optional.empty();
-    /** When waiting for listeners ends, on the clock of {@link System#nanoTime}; set at the experiment's end. */
+    /** The deadline for listeners at the end, on the clock of {@link System#nanoTime}; set when the experiment ends. */
     private long until;
 
-    /** The parts of an experiment before it starts. */
+    /** The settings of an experiment, which {@link #start} starts. */
     public static final class Builder {
         private int capacity = 16_384;
         private Optional<Path> file = Optional.empty();
@@ -42,7 +42,7 @@ public final class Experiment implements AutoCloseable {
 
         /**
          * Sets how many records of each binding may wait for delivery. For each listener, twice as many
-         * may wait. Records that find no room are counted as lost.
+         * may wait. Records for which there is no room are counted as lost.
          *
          * @param records the number, 16,384 unless it is set
          * @return this object
@@ -56,9 +56,9 @@ public final class Experiment implements AutoCloseable {
         }
 
         /**
-         * Writes the records to a file of JSON lines, too, which {@code perfhive report} reads.
+         * Writes the records also to a file of JSON lines, which {@code perfhive report} reads.
          *
-         * @param file the file; one that exists is replaced
+         * @param file the file; a file of this name is replaced
          * @return this object
          */
         public Builder jsonLines(Path file) {
@@ -106,8 +106,8 @@ public final class Experiment implements AutoCloseable {
     }
 
     /**
-     * Adds a listener, which gets the records from now on. Listeners that are there before the first
-     * binding get all.
+     * Adds a listener, which gets the records from now on. A listener that is added before the first
+     * binding gets all records.
      *
      * @param listener the listener
      * @return this object
@@ -121,7 +121,7 @@ public final class Experiment implements AutoCloseable {
     }
 
     /**
-     * Binds an event source to sensors by name: at each event they are read.
+     * Binds an event source to sensors by name: at each event the sensors are read.
      *
      * @param source the event source
      * @param sources the data sources
@@ -134,17 +134,18 @@ public final class Experiment implements AutoCloseable {
     }
 
     /**
-     * Binds an event source to sensors: at each event they are read. A measurement context of the
-     * binding's own is made for them in the native library, so that no sample waits for the JVM.
+     * Binds an event source to sensors: at each event the sensors are read. The binding gets a measurement
+     * context of its own in the native library, so that no sample waits for the JVM.
      *
      * @param source the event source; an experiment has at most one of {@link EventSource.Calls}
-     * @param sources the data sources; those of the sensors are a {@link CounterDataSource} each, and
-     *     are opened once more for the binding
-     * @param names the sensors, of one instance each; none measures time alone
+     * @param sources the data sources; the data source of each sensor must be a {@link CounterDataSource},
+     *     and is opened once more for the binding
+     * @param names the sensors, each with one instance if it has instances; without sensors only times are
+     *     measured
      * @return this object
-     * @throws PerfhiveException if a name means no sensor; of the kind {@code REFUSED} if it is of all
-     *     instances or of a data source written in Java; of the kind {@code STATE} after the end, and
-     *     for a second binding of calls
+     * @throws PerfhiveException if a name means no sensor; of the kind {@code REFUSED} if a name means all
+     *     instances, or a data source is written in Java; of the kind {@code STATE} after the end, and for a
+     *     second binding of calls
      */
     public Experiment bind(EventSource source, DataSources sources, List<SensorName> names) {
         Objects.requireNonNull(sources);
@@ -170,7 +171,7 @@ public final class Experiment implements AutoCloseable {
         return this;
     }
 
-    /** An event source as the native library takes it. */
+    /** An event source in the form in which the native library takes it; {@code kind} is 0, 1 or 2. */
     private record Binding(
             int kind,
             long everyNanos,
@@ -204,7 +205,8 @@ public final class Experiment implements AutoCloseable {
     }
 
     /**
-     * Tells that the program is at a point. Where the name is not bound, nothing comes of it.
+     * Reports that the program is at a point, which is an event without a duration. A name that is not
+     * bound has no effect.
      *
      * @param name the name of the point
      */
@@ -213,8 +215,8 @@ public final class Experiment implements AutoCloseable {
     }
 
     /**
-     * Tells of the start of a section, which {@link #endSection} ends on the same thread. Sections may
-     * lie in one another.
+     * Reports the start of a section, which {@link #endSection} ends on the same thread. Sections may be
+     * nested.
      *
      * @param name the name of the section
      */
@@ -223,7 +225,7 @@ public final class Experiment implements AutoCloseable {
     }
 
     /**
-     * Tells of the end of the innermost section of this name that the thread has started.
+     * Reports the end of the innermost section of this name that the thread has started.
      *
      * @param name the name of the section
      */
@@ -232,11 +234,11 @@ public final class Experiment implements AutoCloseable {
     }
 
     /**
-     * Tells of the start of a section, and of its end when the returned object is closed, on the same
-     * thread: {@code try (var checkout = experiment.section("checkout")) { ... }}.
+     * Reports the start of a section, and its end when the returned object is closed, which must happen on
+     * the same thread: {@code try (var checkout = experiment.section("checkout")) { ... }}.
      *
      * @param name the name of the section
-     * @return what ends the section
+     * @return the object that ends the section when it is closed
      */
     public SectionGuard section(String name) {
         startSection(name);
@@ -254,7 +256,7 @@ public final class Experiment implements AutoCloseable {
             this.name = name;
         }
 
-        /** Ends the section; a second call does nothing, since it would end another one of the same name. */
+        /** Ends the section. A second call does nothing, so that it ends no other section of the same name. */
         @Override
         public void close() {
             if (!isEnded) {
@@ -273,9 +275,9 @@ public final class Experiment implements AutoCloseable {
     }
 
     /**
-     * The bindings as they are now.
+     * The counts of each binding's events as they are now.
      *
-     * @return what became of the events so far
+     * @return the counts, in the order in which the bindings were made
      * @throws IllegalStateException after closing
      */
     public List<BindingCounts> bindings() {
@@ -283,18 +285,18 @@ public final class Experiment implements AutoCloseable {
     }
 
     /**
-     * The listeners as they are now.
+     * The counts of each listener's records as they are now.
      *
-     * @return what became of the records for each, in the order in which they were added
+     * @return the counts, in the order in which the listeners were added
      */
     public List<ListenerCounts> listeners() {
         return listeners.stream().map(Listening::counts).toList();
     }
 
     /**
-     * Ends the experiment: closes the event sources, waits for the events that they have, and for the
-     * listeners to take the last records, as long as {@link Builder#listenerTimeout} says. Called
-     * again, it returns the same figures, and waits for no longer in all.
+     * Ends the experiment: closes the event sources, waits until the events that they still have are
+     * measured, and then, at most for {@link Builder#listenerTimeout(Duration)}, until the listeners have taken the
+     * last records. A further call returns the same figures; the timeout counts from the first call.
      *
      * @return the figures
      */
@@ -321,7 +323,7 @@ public final class Experiment implements AutoCloseable {
         return end.withListeners(listeners());
     }
 
-    /** Ends the experiment, if it has not ended. */
+    /** Ends the experiment, if it has not ended, and frees its native objects. */
     @Override
     public void close() {
         try {

@@ -9,12 +9,14 @@ import java.util.Optional;
  * The result of an experiment.
  *
  * @param elapsed how long the experiment took
- * @param events the figures by event, in the order in which the events first occurred
- * @param unmatched starts without an end, and ends without a start
- * @param unnamed events and sections that are not in the figures because there were too many names
- * @param overhead seconds from when the event source handed out an event until its record was complete
- * @param bindings what became of the events of each binding
- * @param listeners what became of the records for each listener
+ * @param events the figures of events by name and kind, and of sections by name, in the order in which
+ *     they first occurred
+ * @param unmatched the number of starts without an end and of ends without a start
+ * @param unnamed the number of events and sections without figures, because there were too many names
+ * @param overhead the seconds from when the event source handed out an event until its record was
+ *     complete
+ * @param bindings the counts of each binding's events
+ * @param listeners the counts of each listener's records
  * @param failures a text for each file that could not be written to its end, with the reason
  */
 public record ExperimentEnd(
@@ -26,7 +28,7 @@ public record ExperimentEnd(
         List<BindingCounts> bindings,
         List<ListenerCounts> listeners,
         List<String> failures) {
-    /** Checks the parts. */
+    /** Refuses {@code null} for any part. */
     public ExperimentEnd {
         Objects.requireNonNull(elapsed);
         events = List.copyOf(events);
@@ -37,9 +39,9 @@ public record ExperimentEnd(
     }
 
     /**
-     * The events of which there is no record, in all bindings.
+     * The number of events of all bindings that have no record.
      *
-     * @return how many were lost or missed
+     * @return how many events were lost or missed
      */
     public long lost() {
         return bindings.stream().mapToLong(binding -> binding.lost() + binding.missed()).sum();

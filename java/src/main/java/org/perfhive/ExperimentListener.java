@@ -10,8 +10,8 @@ public interface ExperimentListener {
      * Takes records, and the sections that end with them.
      *
      * @param batch the records of one binding
-     * @throws Exception where it cannot go on: it gets no more, and {@link ListenerCounts#failure()}
-     *     tells the reason
+     * @throws Exception if the listener cannot go on: it then gets no more records, and
+     *     {@link ListenerCounts#failure()} is this exception
      */
     void deliver(RecordBatch batch) throws Exception;
 }

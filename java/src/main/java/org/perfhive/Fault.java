@@ -8,9 +8,9 @@ import java.util.OptionalLong;
  * Something that went wrong in a collection while the rest went on.
  *
  * @param provider the provider or source concerned
- * @param object the title index of the object concerned; empty where it is not one in particular
- * @param instance the instance concerned; empty where it is not one in particular
- * @param lostData whether data is missing; not so for a warning
+ * @param object the title index of the object concerned; empty if no single object is concerned
+ * @param instance the instance concerned; empty if no single instance is concerned
+ * @param lostData whether data is missing; {@code false} for a warning
  * @param message what happened, for people
  */
 public record Fault(
@@ -19,7 +19,7 @@ public record Fault(
         Optional<String> instance,
         boolean lostData,
         String message) {
-    /** Checks the parts. */
+    /** Refuses {@code null} for any part. */
     public Fault {
         Objects.requireNonNull(provider);
         Objects.requireNonNull(object);

@@ -4,14 +4,14 @@ import java.util.Objects;
 import java.util.OptionalLong;
 
 /**
- * What tells an instance apart from others, in this sample and the next: of a process or thread its ID
- * and the time of its start, of other instances their numbers or names.
+ * What tells an instance apart from others, in this sample and the next: for a process or thread its
+ * ID and the time of its start, for another instance its number or its names.
  *
- * @param text all of it as a text; two are equal if the identities are
+ * @param text the whole identity as a text; equal identities have equal texts
  * @param processId the ID of the process, or of the process of the thread; empty for other instances
  */
 public record Identity(String text, OptionalLong processId) {
-    /** Checks the parts. */
+    /** Refuses {@code null} for any part. */
     public Identity {
         Objects.requireNonNull(text);
         Objects.requireNonNull(processId);

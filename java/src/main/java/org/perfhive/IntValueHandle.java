@@ -1,8 +1,7 @@
 package org.perfhive;
 
 /**
- * A whole number of 32 bits. Counters are not negative, so that it may be above
- * {@link Integer#MAX_VALUE}.
+ * A whole number of 32 bits without a sign, which may be above {@link Integer#MAX_VALUE}.
  *
  * @param bits the bits of the number
  */

@@ -61,8 +61,8 @@ final class Listening implements Runnable {
     }
 
     /**
-     * Waits until the listener has got everything, and no longer than until {@code untilNanos} on the clock
-     * of {@link System#nanoTime}. Does not wait where the listener's own thread calls.
+     * Waits until the listener has got everything, but at most until {@code untilNanos} on the clock of
+     * {@link System#nanoTime}. Returns at once if it is called on the listener's own thread.
      */
     void await(long untilNanos) throws InterruptedException {
         long left = (untilNanos - System.nanoTime()) / 1_000_000;

@@ -1,9 +1,8 @@
 package org.perfhive;
 
 /**
- * A whole number of 64 bits. Counters are not negative, so that it may be above
- * {@link Long#MAX_VALUE}; {@link #toString()} and {@link Long#toUnsignedString(long)} of the bits
- * show it even then.
+ * A whole number of 64 bits without a sign, which may be above {@link Long#MAX_VALUE};
+ * {@link #toString()} and {@link Long#toUnsignedString(long)} of the bits show it even then.
  *
  * @param bits the bits of the number
  */

@@ -21,8 +21,9 @@ import java.util.function.Consumer;
  * sample disturbs the program as little as possible: {@link #prepare} makes everything ready,
  * {@link #sample} only takes the data and allocates nothing, {@link #decode} makes values of it.
  *
- * <p>Making a context takes a baseline, so that the first cycle has rates; where a data source fails
- * at that, no context is made. One that fails later loses its own sensors only; where all fail, the operation does.
+ * <p>Making a context takes a first sample, the baseline, so that the first cycle has rates; if a data
+ * source fails then, no context is made. If a data source fails later, only its own sensors have no
+ * values in that cycle; if all data sources fail, the operation fails.
  *
  * <table>
  * <caption>States</caption>
@@ -34,9 +35,10 @@ import java.util.function.Consumer;
  * <tr><td>SAMPLED</td><td>decode</td><td>INITIALIZED</td><td>INITIALIZED</td></tr>
  * </table>
  *
- * <p>Any other operation is a {@link PerfhiveException} of the kind {@code STATE} and changes
- * nothing; so is one while another thread is at work. After {@code close}, each is an
- * {@link IllegalStateException}, also one that was at work: the data sources are let go at its end.
+ * <p>Any other operation throws a {@link PerfhiveException} of the kind {@code STATE} and changes
+ * nothing; so does an operation while another thread is at work. After {@code close}, every operation
+ * throws an {@link IllegalStateException}. An operation that is at work during {@code close} goes on to
+ * its end, then closes the probe contexts and throws that exception.
  */
 public final class MeasurementContext implements AutoCloseable {
     private final AtomicReference<State> state = new AtomicReference<>(State.INITIALIZING);
@@ -103,10 +105,10 @@ public final class MeasurementContext implements AutoCloseable {
      *
      * @param sources the data sources
      * @param names the names
-     * @param options clocks, patience and age
+     * @param options the clocks, timeout and greatest age of data
      * @return the context
-     * @throws PerfhiveException if a name means no sensor, or a source fails; what a source written in Java throws
-     *     comes as it is
+     * @throws PerfhiveException if a name means no sensor, or a source fails. Other exceptions of a source
+     *     written in Java are passed on
      */
     public static MeasurementContext of(
             DataSources sources, List<SensorName> names, MeasurementOptions options) {
@@ -146,8 +148,8 @@ public final class MeasurementContext implements AutoCloseable {
     }
 
     /**
-     * Throws where a sensor is not of this data source: it would be measured as another sensor, which has
-     * its number here.
+     * Throws if a sensor is not of the data source {@code source}. Otherwise the sensor of {@code source} with
+     * the same number would be measured.
      */
     static void checkOwn(Sensor sensor, String source) {
         if (!sensor.name().source().equals(source)) {
@@ -158,9 +160,9 @@ public final class MeasurementContext implements AutoCloseable {
     }
 
     /**
-     * The state.
+     * The state of the context at this moment.
      *
-     * @return the state at this moment
+     * @return the state
      */
     public State state() {
         return state.get();
@@ -178,7 +180,7 @@ public final class MeasurementContext implements AutoCloseable {
         }
     }
 
-    /** Ends the work on an operation; where the context was closed meanwhile, what was at work is let go now. */
+    /** Ends an operation and enters the state {@code next}. If the context was closed meanwhile, closes its parts. */
     private void leave(State next) {
         state.set(next);
         if (closed) {
@@ -207,7 +209,7 @@ public final class MeasurementContext implements AutoCloseable {
     /**
      * Makes everything ready for a sample.
      *
-     * @throws PerfhiveException in another state; or where every data source fails
+     * @throws PerfhiveException in a state in which it is not possible, or if every data source fails
      */
     public void prepare() {
         enter("prepare", CAN_PREPARE, State.PREPARING);
@@ -234,11 +236,11 @@ public final class MeasurementContext implements AutoCloseable {
     }
 
     /**
-     * Takes the data of all sensors. Where a data source is late or fails, only its own sensors
-     * have no values. Nothing is allocated where nothing fails.
+     * Takes the data of all sensors. If a data source is late or fails, only its own sensors have no
+     * values. A sample without a failure allocates nothing.
      *
-     * @return the number of anomalies, which {@link #record()} tells
-     * @throws PerfhiveException in another state; or where every data source fails
+     * @return the number of anomalies, which {@link #record()} lists
+     * @throws PerfhiveException in a state in which it is not possible, or if every data source fails
      */
     public int sample() {
         enter("sample", CAN_SAMPLE, State.SAMPLING);
@@ -283,7 +285,7 @@ public final class MeasurementContext implements AutoCloseable {
      * Makes values of the sample.
      *
      * @return the readings, of use until the next {@code decode}
-     * @throws PerfhiveException in another state
+     * @throws PerfhiveException in a state in which it is not possible
      */
     public Readings decode() {
         enter("decode", CAN_DECODE, State.DECODING);
@@ -329,7 +331,7 @@ public final class MeasurementContext implements AutoCloseable {
      * One cycle: prepare, sample and decode.
      *
      * @return the readings, of use until the next {@code decode}
-     * @throws PerfhiveException while another thread is at work, or where all data sources fail
+     * @throws PerfhiveException while another thread is at work, or if all data sources fail
      */
     public Readings cycle() {
         prepare();
@@ -338,13 +340,15 @@ public final class MeasurementContext implements AutoCloseable {
     }
 
     /**
-     * Measures a section of code: a sample before it, the section, a sample after it. The readings
-     * are those of the section; {@link SensorReading#difference()} is how much was counted.
+     * Measures a section of code: takes a sample, runs the section, and takes another sample. Afterwards
+     * {@link #values()} has the readings of the section; {@link SensorReading#difference()} is how much was
+     * counted in it.
      *
-     * @param <T> what the section returns
+     * @param <T> the type of the section's result
      * @param work the section
-     * @return what the section returns
-     * @throws Exception what the section throws, or a {@link PerfhiveException}
+     * @return the section's result
+     * @throws Exception what the section throws; or a {@link PerfhiveException} if a data source fails before
+     *     the section, or all fail after it
      */
     public <T> T section(Callable<T> work) throws Exception {
         cycle();
@@ -422,7 +426,7 @@ public final class MeasurementContext implements AutoCloseable {
         return failure;
     }
 
-    /** The failure of the first part that failed, to be thrown where all data sources fail. */
+    /** The failure of the first part that failed, to be thrown if all data sources fail. */
     private PerfhiveException firstFailure() {
         for (Part part : parts) {
             if (part.failed != null) {
@@ -432,19 +436,19 @@ public final class MeasurementContext implements AutoCloseable {
         return new PerfhiveException(PerfhiveException.Kind.OTHER, "no data source");
     }
 
-    /** The probe contexts; for the benchmark. */
+    /** The probe context at a place; for the benchmark. */
     ProbeContext part(int place) {
         return parts[place].context;
     }
 
-    /** The arrays of the readings; for the benchmark. */
+    /** The arrays with the readings of the probe context at a place; for the benchmark. */
     ProbeReadings arrays(int place) {
         return parts[place].readings;
     }
 
     /**
-     * Closes the context without waiting: where another thread is at work with it, the data sources are let
-     * go at the end of that work.
+     * Closes the context without waiting. If another thread is at work with it, that thread closes the probe
+     * contexts at the end of its operation.
      */
     @Override
     public void close() {

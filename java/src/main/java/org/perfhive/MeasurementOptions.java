@@ -5,21 +5,22 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * The clocks, the patience and the age of data of a {@link MeasurementContext}.
+ * The options of a {@link MeasurementContext}: its clocks, and the timeout and greatest age of data of
+ * its samples.
  *
- * @param times clocks that are read around each sample; the first one encloses the others
- * @param patience the time that each data source has for a sample, if it is limited; of use with
- *     sources that keep deadlines
- * @param maxAge how old the data of a sample may be, where other readers share the data source;
- *     zero collects for each sample
+ * @param times clocks that are read before and after each sample; the first one encloses the others
+ * @param patience the timeout of each data source for a sample; empty for none. It has an effect only
+ *     on sources that keep deadlines
+ * @param maxAge how old the data of a sample may be if other readers share the data source; with
+ *     zero, data is collected for each sample
  */
 public record MeasurementOptions(
         List<TimeSource> times, Optional<Duration> patience, Duration maxAge) {
-    /** No clocks, no limit, new data for each sample. */
+    /** The default options: no clocks, no timeout, data collected for each sample. */
     public static final MeasurementOptions DEFAULT =
             new MeasurementOptions(List.of(), Optional.empty(), Duration.ZERO);
 
-    /** Checks the parts. */
+    /** Refuses {@code null} for any part, and negative durations. */
     public MeasurementOptions {
         times = List.copyOf(times);
         if (maxAge.isNegative() || patience.filter(Duration::isNegative).isPresent()) {
@@ -38,9 +39,9 @@ public record MeasurementOptions(
     }
 
     /**
-     * The same options with a limit to the time of a sample.
+     * The same options with a timeout for each sample.
      *
-     * @param patience the time that each data source has
+     * @param patience the timeout of each data source
      * @return the options
      */
     public MeasurementOptions withPatience(Duration patience) {

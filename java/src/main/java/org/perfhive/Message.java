@@ -58,7 +58,7 @@ final class Message {
         return list;
     }
 
-    /** So many numbers that stand one after another, without their count. */
+    /** The next {@code count} numbers, which stand in the message one after another, without their count. */
     int[] ints(int count) {
         int[] numbers = new int[count];
         bytes.asIntBuffer().get(numbers);

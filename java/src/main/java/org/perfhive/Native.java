@@ -1,6 +1,6 @@
 package org.perfhive;
 
-/** The entries of the native library. Handles are numbers of its table, never addresses. */
+/** The native methods. A handle is a number of the native library's table, never an address. */
 final class Native {
     static {
         NativeLibrary.load();
@@ -8,7 +8,7 @@ final class Native {
 
     private Native() {}
 
-    /** What is asked by messages; the places are the numbers of {@code Op} in calls.rs. */
+    /** The operations of {@link #call}. Each has the same number, its place, in {@code Op} of calls.rs. */
     enum Op {
         HANDLES, CLOCK_FACTS, PARSE_NAME,
         OPEN, SENSORS, FIND, INSTANCES, ADVANCE, NAMES, PROBE,
@@ -34,19 +34,19 @@ final class Native {
     static native long now(int clock);
 
     /**
-     * Tells of a call to a queue. {@code what} is the kind of the event, plus 4 if the thread's processor
-     * time is to be read. Returns 0 where no queue has this handle, and 1 otherwise.
+     * Adds a call to a queue. {@code what} is the kind of the event, plus 4 if the thread's processor time
+     * is to be read. Returns 0 if no queue has this handle, and 1 otherwise, even if the queue had no room.
      */
     static native int tell(long handle, int what, int name, int thread);
 
     static native void prepare(long handle);
 
-    /** Takes a sample and returns the number of anomalies. A negative patience stands for no limit. */
+    /** Takes a sample and returns the number of anomalies. The patience is a timeout; a negative one is none. */
     static native int sample(long handle, long patienceNanos);
 
     static native void decode(long handle);
 
-    /** Fills: number of readings, versions of structure, reasons and codes, number of anomalies. */
+    /** Fills in the number of readings, the versions of structure, reasons and codes, and the number of anomalies. */
     static native void facts(long handle, int[] out);
 
     static native void values(long handle, long[] bits);

@@ -32,7 +32,7 @@ final class NativeObject implements AutoCloseable {
         return handle.get();
     }
 
-    /** The handle. After closing, an exception that names the object. */
+    /** The handle. After closing, the method throws an exception that names the object. */
     long handle() {
         long open = handle.get();
         if (open == 0) {
@@ -41,18 +41,18 @@ final class NativeObject implements AutoCloseable {
         return open;
     }
 
-    /** The failure of a call with the handle, which may be that the object was closed meanwhile. */
+    /** The exception for a failed call with the handle: {@code error}, or that the object was closed meanwhile. */
     RuntimeException explain(PerfhiveException error) {
         boolean gone = error.kind() == PerfhiveException.Kind.HANDLE && handle.get() == 0;
         return gone ? closed(what) : error;
     }
 
-    /** What every use of a closed object throws. */
+    /** The exception that every use of a closed object throws. */
     static IllegalStateException closed(String what) {
         return new IllegalStateException("the " + what + " is closed");
     }
 
-    /** Works with the handle; the object cannot become garbage meanwhile, which would close it. */
+    /** Calls {@code work} with the handle, and keeps the object from becoming garbage and closed meanwhile. */
     void use(LongConsumer work) {
         try {
             work.accept(handle());

@@ -10,14 +10,14 @@ import java.util.Objects;
  * @param message the reason for people
  */
 public record NoValue(String code, String message) {
-    /** Checks the parts. */
+    /** Refuses {@code null} for any part. */
     public NoValue {
         Objects.requireNonNull(code);
         Objects.requireNonNull(message);
     }
 
     /**
-     * The reason where a data source failed.
+     * The reason for a value that is missing because its data source failed.
      *
      * @param error the failure
      * @return a reason with the code {@code source-failed}

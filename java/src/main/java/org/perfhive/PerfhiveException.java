@@ -19,17 +19,17 @@ public class PerfhiveException extends RuntimeException {
         UNKNOWN_SENSOR,
         /** The sensor has no such instance now. */
         UNKNOWN_INSTANCE,
-        /** The source has the sensor, and does not deliver it now. */
+        /** The source has the sensor, but does not deliver its values now. */
         NOT_DELIVERED,
-        /** A name has an instance where the sensor has none, or the other way round. */
+        /** A name has an instance, but the sensor or counter has none; or it lacks an instance that is needed. */
         INSTANCES,
-        /** There are two data sources of one name. */
+        /** Two data sources have the same name. */
         SAME_NAME,
-        /** The operation is not possible in this state. Nothing was changed. */
+        /** The operation is not possible in the object's present state, and changed nothing. */
         STATE,
         /** The source failed. */
         SOURCE,
-        /** The source did not answer in time. The next answer may be in time. */
+        /** The source did not answer in time, or was busy or changing. The same request may succeed later. */
         LATE,
         /** A recording has no further samples. */
         END_OF_DATA,
@@ -41,9 +41,9 @@ public class PerfhiveException extends RuntimeException {
         HANDLE,
         /** A fault inside perfhive. */
         INTERNAL,
-        /** A data source of the program's own failed, or something else. */
+        /** A data source written in Java failed, or the failure has no other kind. */
         OTHER,
-        /** What was asked for is a mistake of another kind, which the message names. */
+        /** The request is a mistake that has no kind of its own; the message names it. */
         REFUSED
     }
 
@@ -61,7 +61,7 @@ public class PerfhiveException extends RuntimeException {
         this.kind = Objects.requireNonNull(kind);
     }
 
-    /** Called by the native library, which knows a kind by its place. */
+    /** Called by the native library. {@code kind} is the place of the kind in {@link Kind}. */
     PerfhiveException(int kind, String message) {
         this(Kind.values()[kind], message);
     }
@@ -76,9 +76,10 @@ public class PerfhiveException extends RuntimeException {
     }
 
     /**
-     * Whether the caller made a mistake, such as a wrong name, rather than a source.
+     * Whether the failure is a mistake of the caller, such as a wrong name.
      *
-     * @return whether nothing was wrong with the source
+     * @return {@code true} for a mistake of the caller; {@code false} for every other failure, and at the
+     *     end of a recording
      */
     public boolean isMisuse() {
         return switch (kind) {

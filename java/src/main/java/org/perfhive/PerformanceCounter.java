@@ -10,8 +10,8 @@ import java.util.function.Function;
  * One counter of one instance, read again and again (.NET: {@code PerformanceCounter}).
  *
  * <p>The instance is selected by name at each sample, and its identity is remembered: no value is
- * calculated across two processes. {@link #whyNone()} tells why the last value, sample or text was
- * missing.
+ * calculated from samples of two processes. {@link #whyNone()} tells why the last value, sample or text
+ * was missing.
  */
 public final class PerformanceCounter implements AutoCloseable {
     private final String category;
@@ -32,8 +32,8 @@ public final class PerformanceCounter implements AutoCloseable {
     }
 
     /**
-     * A counter of this machine. Names are in any language, without regard to case, or title
-     * indexes as text. The instance may be missing now and come later.
+     * A counter of this machine. Category and counter are names in any language, without regard to case,
+     * or title indexes as text. The instance may be missing now and come later.
      *
      * @param category the category
      * @param counter the counter
@@ -115,7 +115,7 @@ public final class PerformanceCounter implements AutoCloseable {
     }
 
     /**
-     * A new value, from a sample that is taken now. Where the type takes two samples, the value is calculated
+     * The value from a sample that is taken now. If the type takes two samples, the value is calculated
      * from the sample of the call before and the new one; the first call has no value. Whole numbers above
      * 2<sup>53</sup> are rounded.
      *
@@ -128,7 +128,7 @@ public final class PerformanceCounter implements AutoCloseable {
     }
 
     /**
-     * A new raw value. Its unit depends on the type of the counter.
+     * The raw value of a sample that is taken now. Its unit depends on the type of the counter.
      *
      * @return the raw value, unsigned; empty where there is none this time
      */
@@ -140,7 +140,8 @@ public final class PerformanceCounter implements AutoCloseable {
     }
 
     /**
-     * A new sample. It does not change the one that {@link #nextValue()} calculates against.
+     * A sample that is taken now. The older sample from which {@link #nextValue()} calculates stays the
+     * same.
      *
      * @return the sample; empty where there is none this time
      */
@@ -149,7 +150,7 @@ public final class PerformanceCounter implements AutoCloseable {
     }
 
     /**
-     * The new text of a text counter.
+     * The text of a text counter, from a sample that is taken now.
      *
      * @return the text; empty where there is none this time, or the counter is a number
      */
@@ -160,18 +161,19 @@ public final class PerformanceCounter implements AutoCloseable {
     /**
      * The reason why the last value, sample or text was missing.
      *
-     * @return the reason; empty where it was there, or none was asked for yet
+     * @return the reason; empty if the last one was there, and before the first call for one
      */
     public synchronized Optional<NoValue> whyNone() {
         return whyNone;
     }
 
     /**
-     * What the instance was at the last {@link #nextValue()}. As long as it is equal, it is the same
-     * instance, such as the same process; its name may pass to another.
+     * The identity of the instance at the last {@link #nextValue()}. Equal identities mean the same
+     * instance, such as the same process; an equal name does not.
      *
      * @return the identity; empty if there was no such call since the beginning or since {@link #reset()}, or
-     *     if it got no sample of the counter. A call in which the source failed does not count
+     *     if that call got no sample of the counter. A call in which the source or the instance failed does
+     *     not count
      */
     public Optional<Identity> identity() {
         Message answer = object.request().int32(3).send(Native.Op.COUNTER_NEXT);
@@ -179,8 +181,8 @@ public final class PerformanceCounter implements AutoCloseable {
     }
 
     /**
-     * The faults of the last collection: what could not be read, and warnings. Where there is no
-     * value, the reason is often among them.
+     * The faults of the last sample: what could not be read, and warnings. They often have the reason
+     * for a missing value.
      *
      * @return the faults
      */
@@ -189,7 +191,7 @@ public final class PerformanceCounter implements AutoCloseable {
         return List.copyOf(answer.list(() -> Fault.of(answer)));
     }
 
-    /** Forgets the last sample, so that the next value begins anew. */
+    /** Forgets the last sample: the next call of {@link #nextValue()} is as the first one. */
     public void reset() {
         object.request().int32(5).send(Native.Op.COUNTER_NEXT);
     }

@@ -15,7 +15,7 @@ final class Points {
     /** The number that is added to the kind of an event where the thread's processor time is to be read. */
     private static final int THREAD_TIME = 4;
 
-    /** The number of a name that finds no room. The call is counted as missed. */
+    /** The number of a name for which the queue has no room; the queue counts its calls as missed. */
     private static final Integer NO_ROOM = -1;
 
     /** {@code Thread.isVirtual} of newer JDKs; on an older one, a handle that returns {@code false}. */

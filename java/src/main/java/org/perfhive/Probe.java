@@ -4,8 +4,8 @@ import java.time.Duration;
 import java.util.List;
 
 /**
- * One way in which a data source collects. Sensors of one probe are measured together. Two probes
- * are the same if they are equal.
+ * A part of a data source that measures its sensors together. (An experiment's probes, places in a
+ * program, are something else.) Two probes are the same if they are equal.
  */
 public interface Probe {
     /**
@@ -13,7 +13,8 @@ public interface Probe {
      * cycle has rates.
      *
      * @param selection sensors of this probe
-     * @param maxAge how old the data of a sample may be, where readers share it; zero for new data
+     * @param maxAge how old the data of a sample may be if other readers share the data source; with
+     *     zero, data is collected for each sample
      * @return the probe context
      * @throws PerfhiveException if an instance does not exist, or the source fails
      */

@@ -3,30 +3,31 @@ package org.perfhive;
 import java.util.List;
 
 /**
- * Sensors of one probe, ready to be measured. A {@link MeasurementContext} calls the methods in the
- * right order: {@code baseline} once, and then {@code prepare}, {@code sample} and {@code decode}
- * in turn; {@code fail} instead of {@code decode} where one of the others failed.
+ * Sensors of one {@link Probe}, ready to be measured. A {@link MeasurementContext} calls the methods in
+ * the right order: {@code baseline} once, and then {@code prepare}, {@code sample} and {@code decode}
+ * in turn. If {@code prepare} or {@code sample} failed, it calls {@code fail} instead of {@code decode};
+ * if {@code decode} fails, it calls {@code fail} after it.
  */
 public interface ProbeContext extends AutoCloseable {
     /**
-     * Adds the readings of the first sample, which show the structure.
+     * Adds the readings of the baseline, a first sample. They show which readings there will be.
      *
-     * @param out the readings, empty
-     * @throws PerfhiveException where that fails: then no context is made
+     * @param out takes the readings; it is empty at the call
+     * @throws PerfhiveException if there are none: then no measurement context is made
      */
     default void baseline(ProbeReadings out) {}
 
     /**
      * Makes everything ready for a sample.
      *
-     * @throws PerfhiveException where that fails
+     * @throws PerfhiveException if no sample can be taken
      */
     void prepare();
 
     /**
      * Takes the data and does nothing else. It should not allocate.
      *
-     * @param patienceNanos the time that the sample may take, or a negative number for any
+     * @param patienceNanos the timeout of the sample in nanoseconds; a negative number for none
      * @return the number of anomalies
      * @throws PerfhiveException where no data could be taken
      */
@@ -35,24 +36,23 @@ public interface ProbeContext extends AutoCloseable {
     /**
      * Adds the readings of the sample, in the order of the selection.
      *
-     * @param out the readings, empty
-     * @throws PerfhiveException where that fails
+     * @param out takes the readings; it is empty at the call
+     * @throws PerfhiveException if the sample cannot be decoded
      */
     void decode(ProbeReadings out);
 
     /**
-     * Tells the reason why there is no sample. The readings still are those before; each gets the
-     * reason instead of its value.
+     * Gives each reading the reason why it has no value.
      *
-     * @param why the failure
-     * @param out the readings before
+     * @param why the failure of {@code prepare}, {@code sample} or {@code decode}
+     * @param out the readings of the cycle before, which get the reason
      */
     default void fail(PerfhiveException why, ProbeReadings out) {
         out.fail(NoValue.sourceFailed(why));
     }
 
     /**
-     * The anomalies of the sample, and after decoding those of its instances too.
+     * The anomalies of the sample; after decoding, also those about its instances.
      *
      * @return the anomalies
      */

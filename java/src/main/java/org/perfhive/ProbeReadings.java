@@ -51,7 +51,7 @@ public final class ProbeReadings {
     SensorSlot[] slots = {};
     /** The slots before the last change. */
     SensorSlot[] spare = {};
-    /** Changes when the slots do; -1 before there are any. */
+    /** The version of the slots, which changes when the slots change; -1 before there are any. */
     int version = -1;
     List<NoValue> reasons = new ArrayList<>();
     int reasonsVersion;
@@ -85,7 +85,7 @@ public final class ProbeReadings {
         reasons.clear();
     }
 
-    /** Takes back what was added since {@link #clear}: there are {@code count} readings and slots, as before. */
+    /** Takes back what was added since {@link #clear}: the {@code count} readings and slots of before are back. */
     void takeBack(int count) {
         this.count = count;
         next = selection.size();
@@ -95,7 +95,7 @@ public final class ProbeReadings {
         }
     }
 
-    /** Ends adding the first readings: those that the data source has not added are there, without a value. */
+    /** Ends adding the baseline's readings. A reading that the data source has not added is added without a value. */
     void endBaseline() {
         for (int asked = next; asked < selection.size(); asked++) {
             SelectedSensor selected = selection.get(asked);
@@ -108,7 +108,7 @@ public final class ProbeReadings {
         end(NO_BASELINE);
     }
 
-    /** Ends adding: slots that were not added again are gone. */
+    /** Ends adding the readings of a sample. Slots for which no reading was added are removed. */
     void end() {
         end(NOT_ADDED);
     }
@@ -126,8 +126,9 @@ public final class ProbeReadings {
     }
 
     /**
-     * Adds the readings of sensors of one reading that were left out before the sensor {@code asked}, without
-     * a value. A sensor of one reading has it in each sample, so that no other reading moves to its place.
+     * Adds a reading without a value for each sensor before the sensor {@code asked} that has exactly one
+     * reading and was left out. Such a sensor has its reading in each sample, so that no other reading moves to
+     * its place.
      */
     private void fillUp(int asked, NoValue why) {
         for (; next < asked; next++) {
@@ -185,8 +186,9 @@ public final class ProbeReadings {
      * @param instance the instance; empty for a sensor without instances
      * @param value the number, which is taken as unsigned
      * @throws ArithmeticException if the sensor's type is {@code INT32} and the number is larger
-     * @throws IllegalArgumentException if the sensor's type is {@code DOUBLE}, an instance is there where
-     *     the sensor has none or the other way round, or the sensor's one reading was added before
+     * @throws IllegalArgumentException if the sensor's type is {@code DOUBLE}; if the sensor has instances
+     *     and none is given, or has none and one is given; if the sensor's one reading was added before; or
+     *     if a later sensor's reading was added before
      */
     public void addLong(int asked, Optional<String> instance, long value) {
         checkType(asked, sensor(asked).valueType() != ValueType.DOUBLE);
@@ -223,7 +225,7 @@ public final class ProbeReadings {
     }
 
     /**
-     * Sets the raw value of the reading that was added last: what the source counts.
+     * Sets the raw value of the reading that was added last: the number that the source counts.
      *
      * @param value the raw value
      */
@@ -273,7 +275,7 @@ public final class ProbeReadings {
         };
     }
 
-    /** Whether {@code count} codes from the place {@code from} on have one type. Eight are compared at a time. */
+    /** Whether {@code count} codes from the place {@code from} on have the same type. Eight are compared at once. */
     private boolean areAlike(int from, int count) {
         long type = codes[from] & TYPE;
         int at = from;
@@ -350,7 +352,7 @@ public final class ProbeReadings {
         return isThere == 0 ? OptionalLong.empty() : OptionalLong.of(value);
     }
 
-    /** Gives every reading a reason instead of a value. */
+    /** Gives every reading the reason {@code why} instead of its value. */
     void fail(NoValue why) {
         reasons = new ArrayList<>(List.of(why));
         // What the native library has is read again.

@@ -10,12 +10,12 @@ import java.util.RandomAccess;
 /**
  * The readings of one sample of a {@link MeasurementContext}, in the order of the sensors asked for.
  * {@link #copyValues} copies the values of a sensor at once; {@link #hasValue}, {@link #approximately}
- * and {@link #longBits} read values one by one without an object for each.
+ * and {@link #longBits} read values one by one without making an object for each.
  *
- * <p>The values lie in arrays of the context, which its next {@code decode} fills anew, on whatever
- * thread. From then on every use of these readings is a {@link ConcurrentModificationException}: no
- * value of another sample is taken for one of this. A {@link SensorReading} that was taken out
- * before does not change, and values that were copied stay.
+ * <p>The values lie in arrays of the context. The context's next {@code decode}, on any thread, fills
+ * the arrays anew; from then on every use of these readings throws a
+ * {@link ConcurrentModificationException}, so that no value of a later sample is taken for one of this
+ * sample. A {@link SensorReading} that was taken out before does not change, and copied values stay.
  */
 public final class Readings extends AbstractList<SensorReading> implements RandomAccess {
     private final AllReadings all;
@@ -29,7 +29,7 @@ public final class Readings extends AbstractList<SensorReading> implements Rando
         this.size = all.size;
     }
 
-    /** Called after reading: what was read while another sample was decoded does not get out. */
+    /** Throws if another sample was decoded since. Called after reading, so that no mixed value is returned. */
     private void check() {
         VarHandle.loadLoadFence();
         if (all.stamp != stamp) {
@@ -48,7 +48,7 @@ public final class Readings extends AbstractList<SensorReading> implements Rando
      * Whether a reading has a value.
      *
      * @param index the place of the reading
-     * @return whether it has one
+     * @return whether it has a value
      */
     public boolean hasValue(int index) {
         Objects.checkIndex(index, size);
@@ -76,8 +76,8 @@ public final class Readings extends AbstractList<SensorReading> implements Rando
 
     /**
      * The bits of a value: those of the unsigned whole number, or of the double
-     * ({@link Double#longBitsToDouble}), as {@link Sensor#valueType()} says. Of use only where
-     * {@link #hasValue} says so.
+     * ({@link Double#longBitsToDouble}), as {@link Sensor#valueType()} says. Without a value
+     * ({@link #hasValue}) the bits mean nothing.
      *
      * @param index the place of the reading
      * @return the bits
@@ -110,7 +110,8 @@ public final class Readings extends AbstractList<SensorReading> implements Rando
      * The place of a sensor's first reading. The readings of its instances follow one another.
      *
      * @param asked the place of the sensor among those asked for
-     * @return the place of the first reading; where there is none, that of the next sensor
+     * @return the place of the first reading; if the sensor has no readings, the place of the next
+     *     sensor's first reading
      */
     public int first(int asked) {
         Objects.checkIndex(asked, all.sensors());
@@ -140,8 +141,8 @@ public final class Readings extends AbstractList<SensorReading> implements Rando
      * Copies the values of a sensor as doubles, rounded where they have to be.
      *
      * @param asked the place of the sensor among those asked for
-     * @param into an array for them, as long as {@link #count(int)} or longer; not a number where
-     *     there is no value, for which the reading has the reason
+     * @param into takes the values; as long as {@link #count(int)} or longer. A reading without a value
+     *     gives not a number
      * @return the number of values copied
      * @throws IllegalArgumentException if the array is too short
      */
@@ -164,9 +165,9 @@ public final class Readings extends AbstractList<SensorReading> implements Rando
      * Copies the values of a sensor that counts in whole numbers.
      *
      * @param asked the place of the sensor among those asked for
-     * @param into an array for them, as long as {@link #count(int)} or longer; the numbers are
+     * @param into takes the values; as long as {@link #count(int)} or longer. The numbers are
      *     unsigned, as in {@link Long#toUnsignedString(long)}
-     * @param none what is put where there is no value, for which the reading has the reason
+     * @param none the number for a reading without a value
      * @return the number of values copied
      * @throws IllegalArgumentException if the array is too short
      * @throws ArithmeticException if the sensor's type is {@code DOUBLE}

@@ -11,9 +11,9 @@ import java.util.OptionalLong;
 import java.util.RandomAccess;
 
 /**
- * Records of a binding that are delivered together, and the sections that end with them. It does not
- * change, and may be kept. {@link #records()} has an object for each record; {@link #value},
- * {@link #raw} and {@link #time} read numbers without.
+ * Records of a binding that are delivered together, and the sections that end with them. A batch does
+ * not change, and may be kept. {@link #records()} makes an object for each record; {@link #value},
+ * {@link #raw} and {@link #time} read single numbers without one.
  */
 public final class RecordBatch {
     private final String source;
@@ -108,7 +108,7 @@ public final class RecordBatch {
     }
 
     /**
-     * When a record's event was, as {@link EventRecord#time()}.
+     * The time of a record's event, on the clock of {@link EventRecord#time()}.
      *
      * @param record the place of the record
      * @return the time in nanoseconds
@@ -118,8 +118,8 @@ public final class RecordBatch {
     }
 
     /**
-     * The calendar time of a time on the clock of events, by the wall clock when these records were
-     * delivered.
+     * The calendar time of a time on the clock of events. It is right for the wall clock as it was set
+     * when these records were delivered.
      *
      * @param time a time such as {@link #time}, or {@link Section#start()}
      * @return the calendar time
@@ -129,7 +129,7 @@ public final class RecordBatch {
     }
 
     /**
-     * A value.
+     * The value of one column in one record.
      *
      * @param record the place of the record
      * @param column the place of the column
@@ -140,7 +140,7 @@ public final class RecordBatch {
     }
 
     /**
-     * A raw value.
+     * The raw value of one column in one record.
      *
      * @param record the place of the record
      * @param column the place of the column

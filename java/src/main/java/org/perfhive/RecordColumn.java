@@ -7,11 +7,11 @@ import java.util.OptionalLong;
  * One sensor of the records of a binding.
  *
  * @param name the sensor, with its instance if it has one
- * @param unit the unit of its values, empty for none
- * @param rawPerSecond how many units of the raw value are a second, where it counts time
+ * @param unit the unit of the sensor's values, empty for none
+ * @param rawPerSecond how many units of the raw value are a second; empty if it does not count time
  */
 public record RecordColumn(SensorName name, String unit, OptionalLong rawPerSecond) {
-    /** Checks the parts. */
+    /** Refuses {@code null} for any part. */
     public RecordColumn {
         Objects.requireNonNull(name);
         Objects.requireNonNull(unit);

@@ -5,13 +5,13 @@ import java.util.OptionalDouble;
 import java.util.OptionalLong;
 
 /**
- * A reading as records keep it.
+ * The reading of one sensor in an {@link EventRecord}.
  *
- * @param value the value, if there is one: for a rate or share, since the event before of this binding
+ * @param value the value, if there is one; a rate or share is that since the binding's previous event
  * @param raw the raw value from which the value is calculated, if there is one
  */
 public record RecordedReading(OptionalDouble value, OptionalLong raw) {
-    /** Checks the parts. */
+    /** Refuses {@code null} for any part. */
     public RecordedReading {
         Objects.requireNonNull(value);
         Objects.requireNonNull(raw);

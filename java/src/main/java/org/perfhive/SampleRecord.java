@@ -6,17 +6,17 @@ import java.util.Objects;
 import java.util.OptionalLong;
 
 /**
- * What is recorded about a sample.
+ * The times and anomalies of a sample of a {@link MeasurementContext}.
  *
- * @param times the readings of the clocks
+ * @param times the readings of the clocks before and after the sample
  * @param duration how long the sample took
- * @param age how long before the sample the oldest of its data was collected; zero where all was
+ * @param age how long before the sample the oldest of its data was collected; zero if all of it was
  *     collected for the sample
- * @param anomalies the anomalies; after decoding, instances that came and went too
+ * @param anomalies the anomalies; after decoding, also those about instances that came or went
  */
 public record SampleRecord(
         List<TimeReading> times, Duration duration, Duration age, List<Anomaly> anomalies) {
-    /** Checks the parts. */
+    /** Refuses {@code null} for any part. */
     public SampleRecord {
         times = List.copyOf(times);
         Objects.requireNonNull(duration);
@@ -32,7 +32,7 @@ public record SampleRecord(
      * @param after the time after the sample; empty where the clock could not be read
      */
     public record TimeReading(String label, OptionalLong before, OptionalLong after) {
-        /** Checks the parts. */
+        /** Refuses {@code null} for any part. */
         public TimeReading {
             Objects.requireNonNull(label);
             Objects.requireNonNull(before);

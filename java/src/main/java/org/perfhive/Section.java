@@ -7,19 +7,19 @@ import java.util.Optional;
 import java.util.OptionalLong;
 
 /**
- * What lies between a start and the end of the same name on the same thread.
+ * A section of the program: from a start to the end of the same name on the same thread.
  *
  * @param name the name
- * @param process the process, 0 where it belongs to none
+ * @param process the ID of the process; 0 if the section belongs to none
  * @param thread the thread, as {@link EventRecord#thread()}
- * @param start its start in nanoseconds, on the clock of {@link EventRecord#time()}
- * @param duration how long it took, with the calls in it
- * @param threadTime processor time of the thread meanwhile; empty for virtual threads, and where no
- *     thread told it
- * @param calls the number of calls in the section that told the time of its thread: its own start, and
- *     starts and ends of others
+ * @param start the time of the start in nanoseconds, on the clock of {@link EventRecord#time()}
+ * @param duration the time from start to end, including the calls in the section
+ * @param threadTime the processor time that the thread used in the section; empty for virtual threads,
+ *     and for events that no thread reported
+ * @param calls the number of calls in the section with which its thread reported its processor time:
+ *     the section's own start, and starts and ends of other sections
  * @param growth how much the raw value of each column grew between the samples at start and end;
- *     negative where a gauge shrank; empty without two raw values, and where a counter shrank. Both
+ *     negative if a gauge shrank; empty without two raw values, and if a counter shrank. Both
  *     samples are late by the {@link EventRecord#delay()} of their record
  */
 public record Section(
@@ -31,7 +31,7 @@ public record Section(
         Optional<Duration> threadTime,
         long calls,
         List<OptionalLong> growth) {
-    /** Checks the parts. */
+    /** Refuses {@code null} for any part. */
     public Section {
         Objects.requireNonNull(name);
         Objects.requireNonNull(duration);

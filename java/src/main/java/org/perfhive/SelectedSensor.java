@@ -10,7 +10,7 @@ import java.util.Optional;
  * @param instance the instance; empty for all instances, or for a sensor without instances
  */
 public record SelectedSensor(Sensor sensor, Optional<String> instance) {
-    /** Checks the parts. */
+    /** Refuses {@code null} for any part. */
     public SelectedSensor {
         Objects.requireNonNull(sensor);
         Objects.requireNonNull(instance);

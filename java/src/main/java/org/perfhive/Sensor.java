@@ -9,17 +9,17 @@ public abstract sealed class Sensor permits SingleSensor, StaticSensor {
     private final Traits traits;
 
     /**
-     * What is known of a sensor beside its name.
+     * The properties of a sensor other than its name.
      *
-     * @param kind the behaviour of the quantity
+     * @param kind whether the sensor counts or shows a momentary number
      * @param valueType the type of the values
-     * @param unit the unit, empty for none
-     * @param help what it is about, or empty
-     * @param isCostly whether measuring it costs more than measuring others
+     * @param unit the unit of the values, empty for none
+     * @param help what the sensor is about; empty without a help text
+     * @param isCostly whether measuring the sensor costs more than measuring others
      */
     public record Traits(
             SensorKind kind, ValueType valueType, String unit, String help, boolean isCostly) {
-        /** Checks the parts. */
+        /** Refuses {@code null} for any part. */
         public Traits {
             Objects.requireNonNull(kind);
             Objects.requireNonNull(valueType);
@@ -56,7 +56,7 @@ public abstract sealed class Sensor permits SingleSensor, StaticSensor {
     }
 
     /**
-     * The behaviour of the quantity.
+     * The behaviour of the sensor's quantity: a count or a momentary number.
      *
      * @return the kind
      */
@@ -92,18 +92,18 @@ public abstract sealed class Sensor permits SingleSensor, StaticSensor {
     }
 
     /**
-     * Whether measuring it costs more than measuring others.
+     * Whether measuring the sensor costs more than measuring others.
      *
-     * @return whether it is costly
+     * @return whether the sensor is costly
      */
     public final boolean isCostly() {
         return traits.isCostly();
     }
 
     /**
-     * Whether it has instances, which is whether it is a {@link StaticSensor}.
+     * Whether the sensor has instances: then it is a {@link StaticSensor}.
      *
-     * @return whether it has instances
+     * @return whether the sensor has instances
      */
     public final boolean hasInstances() {
         return this instanceof StaticSensor;

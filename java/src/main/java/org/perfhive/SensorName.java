@@ -5,9 +5,9 @@ import java.util.Optional;
 
 /**
  * The name of a sensor, unique over all data sources: {@code datasource/group/sensor} or
- * {@code datasource/group/sensor#instance}. In the text {@code %25}, {@code %2F} and {@code %23}
- * stand for {@code %}, {@code /} and {@code #} in a part; the parts here are as they are. The
- * instance {@code *} means all instances, now and later.
+ * {@code datasource/group/sensor#instance}. In this text {@code %25}, {@code %2F} and {@code %23}
+ * stand for {@code %}, {@code /} and {@code #} in a part; the parts of this record are not encoded.
+ * The instance {@code *} means all instances, now and later.
  *
  * @param source the data source
  * @param group the group: the object of a performance counter
@@ -15,7 +15,7 @@ import java.util.Optional;
  * @param instance the instance, if the name has one
  */
 public record SensorName(String source, String group, String sensor, Optional<String> instance) {
-    /** Checks the parts. */
+    /** Refuses {@code null} for any part. */
     public SensorName {
         Objects.requireNonNull(source);
         Objects.requireNonNull(group);

@@ -15,7 +15,7 @@ import java.util.OptionalLong;
  * @param noValue the reason why there is no value; empty if there is a value
  * @param raw what the source counts: events, bytes, or time in units of 100 ns or ticks of the
  *     clock; of a gauge the quantity itself
- * @param before the raw value in the sample before, if that had the same instance
+ * @param before the raw value in the sample before, if that sample had the same instance
  */
 public record SensorReading(
         int asked,
@@ -24,7 +24,7 @@ public record SensorReading(
         Optional<NoValue> noValue,
         OptionalLong raw,
         OptionalLong before) {
-    /** Checks the parts. */
+    /** Refuses {@code null} for any part, and both or neither of a value and a reason. */
     public SensorReading {
         Objects.requireNonNull(slot);
         if (value.isPresent() == noValue.isPresent()) {

@@ -4,7 +4,7 @@ import java.util.Objects;
 import java.util.Optional;
 
 /**
- * The place of a value: a sensor, or one instance of it. It stays the same object as long as the
+ * The place of a value: a sensor, or one instance of it. A slot stays the same object as long as the
  * instance is measured.
  */
 public final class SensorSlot {

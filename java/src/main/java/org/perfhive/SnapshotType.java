@@ -1,11 +1,11 @@
 package org.perfhive;
 
-/** What a {@link CounterSnapshot} holds. */
+/** Which objects a {@link CounterSnapshot} holds. */
 public enum SnapshotType {
     /** Every object that is cheap to collect. */
     GLOBAL,
     /** Every object that is expensive to collect. */
     COSTLY,
-    /** Objects and counters by their title indexes. */
+    /** Chosen objects and counters, by their title indexes ({@link SnapshotInput}). */
     CUSTOM
 }

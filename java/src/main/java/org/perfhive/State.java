@@ -1,6 +1,6 @@
 package org.perfhive;
 
-/** The state of a {@link MeasurementContext}. States of work are seen by other threads only. */
+/** The state of a {@link MeasurementContext}. The states "at work" are seen by other threads only. */
 public enum State {
     /** The context is being made. */
     INITIALIZING,

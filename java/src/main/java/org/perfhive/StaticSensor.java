@@ -22,7 +22,7 @@ public final class StaticSensor extends Sensor {
     }
 
     /**
-     * The present instances, by names that are unique: of Process and Thread the IDs.
+     * The names of the present instances, which are unique: for Process and Thread they are the IDs.
      *
      * @return the names
      * @throws PerfhiveException if the source does not answer

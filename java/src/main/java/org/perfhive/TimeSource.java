@@ -28,9 +28,9 @@ public interface TimeSource {
      */
     long now();
 
-    /** The clocks of this machine. The first two are everywhere, the others on Linux and Windows. */
+    /** The clocks of this machine. The first two exist on every system, the others on Linux and Windows. */
     enum Clock implements TimeSource {
-        /** Calendar time since 1970, UTC. It may be set. */
+        /** Calendar time since 1970, UTC. It may jump when it is set. */
         WALL("wall"),
         /** Time that only goes forward. */
         MONOTONIC("monotonic"),
@@ -38,7 +38,7 @@ public interface TimeSource {
         PERFORMANCE_COUNTER("performance-counter"),
         /** Processor time of all threads of this process. */
         PROCESS_CPU("process-cpu"),
-        /** Processor time of the thread that reads it; of a virtual thread its carrier's. */
+        /** Processor time of the thread that reads the clock; for a virtual thread, that of its carrier. */
         THREAD_CPU("thread-cpu");
 
         private final String label;
@@ -64,9 +64,10 @@ public interface TimeSource {
         }
 
         /**
-         * The time that one reading takes, measured now, without the call from Java.
+         * The time that reading the clock takes in the native library, measured now. The call from Java
+         * takes more.
          *
-         * @return the time of a reading
+         * @return the time of one reading
          */
         public Duration cost() {
             return Duration.ofNanos(facts()[1]);

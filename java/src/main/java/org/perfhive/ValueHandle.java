@@ -1,8 +1,8 @@
 package org.perfhive;
 
 /**
- * A value of one of three types. A conversion that would lose something throws an
- * {@link ArithmeticException}: 3.0 is an {@code int}, 2.5 and 2<sup>40</sup> are none.
+ * A value of one of three types. A conversion that would change the number throws an
+ * {@link ArithmeticException}: 3.0 can be read as an {@code int}, 2.5 and 2<sup>40</sup> cannot.
  */
 public sealed interface ValueHandle permits IntValueHandle, LongValueHandle, DoubleValueHandle {
     /**
@@ -38,7 +38,7 @@ public sealed interface ValueHandle permits IntValueHandle, LongValueHandle, Dou
      * The value as a {@code double}.
      *
      * @return the same number
-     * @throws ArithmeticException if it is no {@code double}, as most whole numbers above
+     * @throws ArithmeticException if no {@code double} is this number, as for most whole numbers above
      *     2<sup>53</sup>
      */
     double doubleValue();

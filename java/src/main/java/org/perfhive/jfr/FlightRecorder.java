@@ -14,11 +14,11 @@ import org.perfhive.Section;
 import org.perfhive.SensorSlot;
 
 /**
- * Writes samples to the flight recording that is at work, so that Java Mission Control shows them
- * beside the JVM's own events: {@code org.perfhive.Sample} for each sample, and
- * {@code org.perfhive.Reading} for each reading that has a value. Records of an experiment are
- * {@code org.perfhive.Record}, {@code org.perfhive.RecordReading} for each of their values, and
- * {@code org.perfhive.Section}. Where no recording is at work it does nothing.
+ * Writes samples as events to the flight recordings of the JVM, so that Java Mission Control shows
+ * them beside the JVM's own events: {@code org.perfhive.Sample} for each sample, and
+ * {@code org.perfhive.Reading} for each reading that has a value. Of an experiment it writes
+ * {@code org.perfhive.Record} for each record, {@code org.perfhive.RecordReading} for each value of a
+ * record, and {@code org.perfhive.Section} for each section. Without a flight recording it does nothing.
  */
 public final class FlightRecorder {
     private FlightRecorder() {}
@@ -56,9 +56,10 @@ public final class FlightRecorder {
     }
 
     /**
-     * Commits the events of an experiment's records, and of the sections that end with them. It is a
-     * listener: {@code experiment.listen(FlightRecorder::commit)}. The time of an event in the flight
-     * recording is that of its delivery; the field {@code at} has its own.
+     * Commits the events of an experiment's records, and of the sections that end with them. This method
+     * is a listener: {@code experiment.listen(FlightRecorder::commit)}. The start time that a flight
+     * recording shows is the time of delivery; the field {@code at} has the time at which the experiment's
+     * event happened.
      *
      * @param batch the records
      */

@@ -9,7 +9,7 @@ import jdk.jfr.StackTrace;
 import jdk.jfr.Timespan;
 import jdk.jfr.Timestamp;
 
-/** An event of an experiment that was measured. */
+/** A record of an experiment: one of its events, which was measured, with the times of the measurement. */
 @Name("org.perfhive.Record")
 @Label("perfhive record")
 @Description("An event of an experiment that was measured")

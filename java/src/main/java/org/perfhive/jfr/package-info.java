@@ -1,2 +1,2 @@
-/** Readings as events of Java Flight Recorder. */
+/** Readings, records and sections as events of Java Flight Recorder. */
 package org.perfhive.jfr;

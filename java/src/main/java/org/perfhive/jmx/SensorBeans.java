@@ -36,25 +36,25 @@ import org.perfhive.ValueHandle;
 import org.perfhive.ValueType;
 
 /**
- * Shows chosen sensors as MBeans: one for each group and instance, with an attribute for each
- * sensor, named {@code org.perfhive:source=S,group=G} or with {@code ,instance=I} behind it. The
- * parts are quoted ({@link ObjectName#quote}).
+ * Shows chosen sensors as MBeans. Each group and instance has a bean with an attribute for each sensor;
+ * its name is {@code org.perfhive:source=S,group=G}, or that with {@code ,instance=I} behind it. The
+ * parts are quoted ({@link ObjectName#quote}). The instances are those that existed when the beans were
+ * made.
  *
- * <p>Reading attributes samples all sensors anew if the last sample is older than a limit, once for a
- * call, so that rates are over that time or longer; the first ones are over the time since the beans
- * were made. An attribute without a value is an {@link MBeanException} with the reason, also where the
- * sample fails; reading several leaves it out. The instances are those of the moment when the beans
- * were made.
+ * <p>A call that reads one or several attributes takes one sample of all sensors if the last sample has
+ * reached the greatest age; rates are then over the time since that sample, or for the first sample since
+ * the beans were made. Reading an attribute without a value, or a sample that fails, throws an
+ * {@link MBeanException} with the reason; a call that reads several attributes leaves such attributes out.
  */
 public final class SensorBeans implements AutoCloseable {
     private final MBeanServer server;
     private final MeasurementContext context;
     private final Duration maxAge;
     private final List<ObjectName> names = new ArrayList<>();
-    /** The last sample; the baseline has no rates, and is no sample. */
+    /** The readings of the last sample; empty before the first one, since the baseline has no rates. */
     private Optional<Readings> readings = Optional.empty();
     private long sampled;
-    /** The places of the readings of the last sample; empty until a reading is not where it was. */
+    /** The places of the last sample's readings; filled only when a reading is not at the place that it had before. */
     private final Map<SensorName, Integer> places = new HashMap<>();
 
     private SensorBeans(MBeanServer server, MeasurementContext context, Duration maxAge) {
@@ -68,10 +68,10 @@ public final class SensorBeans implements AutoCloseable {
      *
      * @param server the server, such as the platform's
      * @param sources the data sources, which must stay open
-     * @param sensors the sensors; {@code #*} shows each instance
-     * @param maxAge how old a sample may be
-     * @return the registration; closing it takes the beans away
-     * @throws JMException if a bean cannot be registered, as when one of its name is
+     * @param sensors the sensors; a name with {@code #*} shows each instance
+     * @param maxAge the age from which on the last sample is replaced by a new one
+     * @return the registration; closing it unregisters the beans
+     * @throws JMException if a bean cannot be registered, as when its name is registered already
      * @throws org.perfhive.PerfhiveException if a name means no sensor, or a source fails
      */
     public static SensorBeans register(
@@ -135,7 +135,7 @@ public final class SensorBeans implements AutoCloseable {
         return List.copyOf(names);
     }
 
-    /** The sample for a call; the failure to take one is in a form that clients without perfhive can read. */
+    /** The sample for a call. A failure is thrown as an exception that clients without perfhive's classes can read. */
     private Readings sample() throws MBeanException {
         boolean isOld = readings.isEmpty()
                 || Duration.ofNanos(System.nanoTime() - sampled).compareTo(maxAge) >= 0;
@@ -167,7 +167,7 @@ public final class SensorBeans implements AutoCloseable {
         }
     }
 
-    /** The place of a reading in a sample; negative if it is gone. A reading seldom moves. */
+    /** The place of an attribute's reading in a sample; negative if the instance is gone. A reading seldom moves. */
     private int place(Shown shown, Readings sample) {
         if (shown.place >= 0 && shown.place < sample.size() && sample.slot(shown.place) == shown.slot) {
             return shown.place;

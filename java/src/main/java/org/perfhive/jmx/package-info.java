@@ -1,2 +1,2 @@
-/** Readings as attributes of MBeans. */
+/** Readings of sensors as attributes of MBeans, for JMX. */
 package org.perfhive.jmx;
