@@ -195,8 +195,8 @@ impl Object {
         });
     }
 
-    /// The number of values that are not written yet, with four more for each row: its instance,
-    /// process and time.
+    /// The number of values that are not written yet. For its instance, process and time, each row
+    /// counts as four values more.
     fn values(&self) -> usize {
         self.rows.len() * (self.columns.len() + 4)
     }
@@ -337,7 +337,7 @@ impl Object {
     }
 }
 
-/// The values of a column.
+/// The values of a column as an array of Arrow: of whole numbers or, for other counter types, of doubles.
 fn array_of(
     column: &Column,
     values: impl Iterator<Item = Option<CookedValue>>,
@@ -358,7 +358,8 @@ fn array_of(
     Arc::new(array.finish())
 }
 
-/// The name, with a number behind it if it was returned before, without regard to case.
+/// The name, or the name with a number behind it if `names` has it already, without regard to case. What is
+/// returned is added to `names` in lower case.
 fn unique(names: &mut HashSet<String>, name: &str) -> String {
     let numbered = (1_u64..).map(|count| format!("{name} #{count}"));
     let mut all = std::iter::once(name.to_string()).chain(numbered);
