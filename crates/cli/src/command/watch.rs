@@ -252,8 +252,8 @@ impl Watching {
     }
 }
 
-/// The moment when the next sample is due: the first one not before `now` that is a whole number of intervals
-/// after the last one.
+/// The moment when the next sample is due, if the one before was due at `last`: a whole number of intervals after
+/// `last`, at least one, and not before `now`.
 pub(crate) fn following(last: Instant, interval: Duration, now: Instant) -> Instant {
     let next = last + interval;
     if next >= now {

@@ -66,7 +66,7 @@ impl Model {
         }
         self.problems.clear();
         self.message.clear();
-        // Those that were left may have further counters, too.
+        // The built-in views that were left may have further counters, too: they are forgotten.
         self.left.retain(|one| !one.view.is_built_in);
         effects.push(Effect::Paths(self.paths()));
     }

@@ -14,8 +14,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
-/// The most summaries of times and sensors that are kept. The sketch of one takes up to some 16
-/// KiB.
+/// The most summaries of times and sensors that are kept. A summary takes up to some 16 KiB.
 const MOST_FIGURES: usize = 8192;
 /// The most sensors of which the units are kept, and the most event sources with an interval.
 const MOST_SENSORS: usize = 4096;
@@ -79,7 +78,7 @@ pub(super) fn run(global: &Global, args: &Args, file: &Path) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// The kind of an event for the kind of its line.
+/// The kind of the event in a record: start, end, or point for every other kind of record.
 fn kind_of(kind: RecordKind) -> EventKind {
     match kind {
         RecordKind::Start => EventKind::Start,
@@ -140,10 +139,11 @@ struct Records {
     clocks: HashSet<String>,
     /// The readings around events; `None` if the user did not ask for them.
     around: Option<Around>,
-    /// From the last line: the seconds of the experiment, the number of starts and ends without the
-    /// other, and the sources. `None` before it is read.
+    /// From the last line: the seconds of the experiment, the number of starts without an end and of
+    /// ends without a start, and the event sources. `None` before that line is read.
     end: Option<(f64, u64, Vec<Value>)>,
-    /// From the last line: the seconds that an event took in perfhive, and a call in the program.
+    /// From the last line, in seconds: the time of an event in perfhive, and the processor time of a call in the
+    /// program.
     costs: [Option<f64>; 2],
 }
 

@@ -129,7 +129,8 @@ impl Screen<'_> {
 }
 
 impl Model {
-    /// The number of entries behind the last line of a legend if `next` is the first of them; otherwise 0.
+    /// The number of entries that a legend has no room for, if the entry `next` is the first of them; otherwise 0.
+    /// The legend has `lines` lines and begins with the entry `first`.
     fn left_out_after(&self, next: usize, all: usize, first: usize, lines: usize) -> usize {
         if next == first + lines { all.saturating_sub(next) } else { 0 }
     }
