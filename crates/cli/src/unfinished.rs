@@ -7,21 +7,21 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The files and folders that are removed where a signal ends the program.
+/// The files and folders of unfinished outputs, which are removed if a signal ends the program.
 static BEGUN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 fn begun() -> MutexGuard<'static, Vec<PathBuf>> {
     BEGUN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes what is not written to its end. Until the guard is dropped nothing is begun or finished.
+/// Removes all unfinished outputs. Until the returned guard is dropped, no output is begun or finished.
 pub(crate) fn discard_all() -> impl Drop {
     let mut begun = begun();
     begun.drain(..).for_each(|path| remove(&path));
     begun
 }
 
-/// Removes a file or folder; the error that is told is the one of writing.
+/// Removes a file or folder. An error is ignored: the error of writing is reported instead.
 fn remove(path: &Path) {
     let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
 }
