@@ -16,8 +16,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// A source that records the faults and the time of each sample. Queries and
-/// measurements do not hand out their snapshots, so both are recorded here.
+/// A source that notes the faults and the time of each sample. Queries and
+/// measurements do not hand out their snapshots, so both are noted here.
 pub(crate) struct Observed {
     source: Box<dyn Source>,
     faults: Faults,
@@ -110,7 +110,8 @@ pub(crate) struct FaultLine {
     pub(crate) text: String,
 }
 
-/// The faults of all collections so far, without repetitions.
+/// The faults of all collections so far, without repetitions, and the time of the newest sample.
+/// Clones share them.
 #[derive(Clone, Default)]
 pub(crate) struct Faults(Arc<Mutex<Noted>>);
 

@@ -30,8 +30,8 @@ fn remove(path: &Path) {
 /// would be taken for all that there was.
 pub(crate) struct Unfinished {
     target: PathBuf,
-    /// The path under which it is written; `target` itself where no file can be replaced: at a
-    /// device, a pipe, or a link to nothing.
+    /// The path under which the output is written; `target` itself where no file can be replaced: at
+    /// a device, a pipe, or a link to nothing.
     beside: PathBuf,
 }
 
@@ -48,7 +48,7 @@ impl Unfinished {
         Self::begin(path, |beside| File::create_new(beside).map(drop))
     }
 
-    /// An output that goes on with a copy of the file that exists.
+    /// An output that begins as a copy of the file that exists, and replaces this file when it is finished.
     pub(crate) fn append(path: &Path) -> Result<Self, Failure> {
         Self::begin(path, |beside| fs::copy(path, beside).map(drop))
     }
@@ -96,9 +96,8 @@ impl Unfinished {
         }
     }
 
-    /// Gives the output, which is written to its end, its name, and the permissions of the file
-    /// that it replaces. Does nothing if the output is finished already, or is written under its
-    /// own name.
+    /// Finishes the output: gives it its name, and the permissions of the file that it replaces.
+    /// Does nothing if the output is finished already, or is written under its own name.
     pub(crate) fn finish(&self) -> Result<(), Failure> {
         let mut begun = begun();
         let Some(place) = begun.iter().position(|path| *path == self.beside) else { return Ok(()) };

@@ -10,8 +10,8 @@ use std::sync::Arc;
 /// counter.
 type Key = (Arc<str>, TitleIndex, Option<InstanceLabel>, TitleIndex);
 
-/// A reading of the previous sample, and the place of its column; `None` for a reading without a
-/// column.
+/// The identity of a reading of the previous sample, and the place of its column; `None` for a
+/// reading without a column.
 type Known = (Key, Option<usize>);
 
 /// The columns of a log. A text log has their paths in its first line.
@@ -20,7 +20,7 @@ pub(super) struct Columns {
     /// that the environment does not change the data.
     localised: bool,
     places: HashMap<Key, usize>,
-    /// The columns of counters that were missing when they were asked for, by path.
+    /// The places of the columns of counters that were missing when they were asked for, by path.
     awaited: HashMap<PathId, usize>,
     paths: Vec<String>,
     /// The places of the columns of the text logs that are read, by path; a path may have several columns.
@@ -74,7 +74,7 @@ impl Columns {
         let instance = label.map(|label| format!("({})", label.name));
         let path = format!(r"\{object}{}\{counter}", instance.unwrap_or_default());
         let full = format!(r"\\{}{path}", reading.machine);
-        // A log of one machine may leave it out.
+        // A log of one machine may leave the machine out of its paths.
         [full, path].iter().find_map(|path| Some(self.known.get_key_value(path)?.0.as_str()))
     }
 

@@ -181,9 +181,9 @@ pub(super) fn refuse_existing(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// The counters that are written to a log, and how.
+/// The counters that are written to a log, the log's file, and how the log is written.
 pub(super) struct Selected<'a> {
-    /// The paths of the counters; all counters if there is none.
+    /// The paths of the counters; all counters are written if it is empty.
     pub(super) paths: &'a [String],
     pub(super) output: &'a Path,
     /// The zone of the log's times.

@@ -186,7 +186,7 @@ enum Raw<'a> {
     Text(String),
     Bytes(&'a [u8]),
     Nothing,
-    /// No value, because the instance's counter block ends before the counter.
+    /// No value: the counter block ends before the counter, or its value is marked as absent.
     Absent,
 }
 

@@ -175,8 +175,8 @@ impl Model {
         found.unwrap_or(state.selected).min(entries.len().saturating_sub(1))
     }
 
-    /// The name that an entry's instance has at the shown time. Before the instance has a name, it is the instance in
-    /// the path, which says what is missing.
+    /// The name that an entry's instance has at the shown time. Before the instance has a name, the instance as the
+    /// path writes it stands for the name, and says what is missing.
     fn instance_of(&self, entry: &Entry<'_>) -> String {
         let (Some(past), Some(line)) = (entry.past, entry.line) else { return String::new() };
         let place = self.place_in(past);
@@ -215,8 +215,8 @@ impl Model {
         (Axis::of(&scaled), summaries)
     }
 
-    /// Puts the names of their sources before the names of entries, if there are several sources. If the entries differ
-    /// only in their sources, the names of the sources replace them.
+    /// Puts the name of its source before the name of each entry, if there are several sources. If the entries differ
+    /// only in their sources, each entry is named by its source alone.
     fn name_sources(&self, entries: &mut [Entry<'_>]) {
         if !self.has_several() {
             return;

@@ -21,8 +21,8 @@ pub(crate) struct Wide {
     records: Option<Records>,
     /// The number of counters without a column, because they appeared after the first sample.
     late: usize,
-    /// The number of samples since the titles were last needed out of turn. They stand above the first of these
-    /// samples, and again at each further page.
+    /// The number of the next line. It is set back to 0 where the titles are needed again; they stand above line 0
+    /// and above the first line of each further page.
     lines: usize,
     /// The number of columns for which titles were printed.
     shown: usize,

@@ -65,7 +65,8 @@ pub(super) fn write(
     Ok(filled)
 }
 
-/// Writes the files of objects with known columns.
+/// Writes the file of each object into a folder; all columns of the objects are known by now. Returns the numbers of
+/// samples and bytes.
 fn fill(
     global: &Global,
     paths: &[String],
@@ -154,7 +155,7 @@ struct Object {
     columns: Vec<Column>,
     places: HashMap<TitleIndex, usize>,
     rows: Vec<Row>,
-    /// The rows of the sample that is being added.
+    /// The places in `rows` of the rows of the sample that is being added, by instance.
     of_sample: HashMap<Option<Identity>, usize>,
     file: Option<(PathBuf, ArrowWriter<File>, Arc<Schema>)>,
 }
@@ -291,7 +292,7 @@ impl Object {
         Ok(())
     }
 
-    /// Writes the rows that are kept as a row group.
+    /// Writes the rows that are not written yet, as one row group of the file.
     fn flush(&mut self) -> Result<(), Failure> {
         let Some((path, writer, schema)) = &mut self.file else { return Ok(()) };
         let mut rows = std::mem::take(&mut self.rows);

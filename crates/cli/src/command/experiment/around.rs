@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// The most readings that are kept, and the most events. Further ones are only counted.
 const MOST: usize = 4 << 20;
-/// The most pairs of an event's name and a sensor, and the most names and the most sensors alone.
+/// The most pairs of an event's name and a sensor; also the most names of events, and the most sensors.
 const MOST_PAIRS: usize = 4096;
 
 /// The name and the kind of events; the kind is `None` for sections.
@@ -32,7 +32,7 @@ pub(in crate::command) struct Around {
     /// The names of events, in the order in which they first came.
     names: Vec<Name>,
     places: HashMap<Name, usize>,
-    /// The events: the place of the name in `names`, the beginning and the end.
+    /// The events: the place of the name in `names`, the beginning and the end in seconds.
     events: Vec<(usize, f64, f64)>,
     left_out: u64,
 }
@@ -202,7 +202,7 @@ impl Around {
         rows.is_empty().then(|| what.to_string())
     }
 
-    /// The rows for programs.
+    /// The rows as JSON, for programs.
     pub(in crate::command) fn json(&self, rows: &[AroundRow]) -> Value {
         let rows = rows.iter().map(|row| {
             let mean = |(mean, count): (Option<f64>, u64)| json!({"mean": mean, "count": count});

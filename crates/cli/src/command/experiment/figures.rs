@@ -51,8 +51,9 @@ pub(in crate::command) fn titled(name: &str, kind: Option<EventKind>) -> String 
     }
 }
 
-/// Adds the rows of the events of a kind, or of sections if `kind` is `None`. For events, `times` are their delay
-/// and the time that the sample took; for sections, their time and thread time.
+/// Adds the rows of the events of a kind, or of sections if `kind` is `None`. For events, `times` are the delay (from
+/// the event to the end of its sample) and the time that the sample took; for sections, their duration and the
+/// processor time of their thread.
 pub(in crate::command) fn add<'a>(
     table: &mut Table,
     title: &str,
@@ -87,7 +88,7 @@ pub(in crate::command) fn short(name: &SensorName) -> String {
     format!("{}/{}{instance}", name.group(), name.sensor())
 }
 
-/// The unit of a line and what its numbers are divided by.
+/// The unit of a line of a table, and the number by which the line's values are divided.
 pub(in crate::command) struct Scale {
     pub(in crate::command) unit: String,
     pub(in crate::command) divisor: f64,

@@ -38,7 +38,7 @@ pub(super) struct Managed {
     pub(super) handle: ExperimentHandle,
     pub(super) sensors: Sensors,
     pub(super) global: Global,
-    /// The names of calls; `None` unless the program was started with calls.
+    /// The names of the calls that are measured; `None` if the experiment was started without events of calls.
     pub(super) names: Option<CallNames>,
     /// The events of the command line, and those that were bound later.
     pub(super) events: Vec<Event>,

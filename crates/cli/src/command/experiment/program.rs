@@ -164,7 +164,7 @@ impl Program {
     pub(super) fn wait(mut self) -> Result<i32, Failure> {
         let process = Pid::from_raw(i32::try_from(self.child.id()).unwrap_or(i32::MAX));
         let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
-        // It stays a zombie meanwhile, and no other process gets its ID.
+        // The ended program stays a zombie until it is waited for below, and no other process gets its ID.
         while waitid(Id::Pid(process), flags) == Err(nix::errno::Errno::EINTR) {}
         let mut reaped = self.reaped.lock().unwrap_or_else(PoisonError::into_inner);
         let status = self.child.wait();

@@ -452,7 +452,7 @@ impl Sensors {
         Ok(())
     }
 
-    /// Replaces the sensors by these; the error is that of the first wrong one.
+    /// Chooses the sensors that the texts name instead of those before; the error is that of the first wrong text.
     fn choose(&mut self, global: &Global, texts: &[String]) -> Result<(), Failure> {
         let mut names = Vec::new();
         for text in texts {
@@ -470,7 +470,7 @@ impl Sensors {
         Ok(())
     }
 
-    /// A new context of these sensors instead of the chosen ones, which stay chosen.
+    /// A new context of the sensors that the texts name. The chosen sensors stay chosen.
     pub(super) fn context_of(
         &mut self,
         global: &Global,

@@ -98,8 +98,8 @@ struct Events {
     name: String,
     kind: Option<EventKind>,
     count: u64,
-    /// In seconds: of events the delay and the time that the sample took, of sections the time and
-    /// the thread's processor time.
+    /// In seconds: of events the delay and the time that the sample took, of sections the duration
+    /// and the processor time of their thread.
     times: [SummaryFigures; 2],
     sensors: BTreeMap<String, SummaryFigures>,
 }
@@ -118,7 +118,7 @@ struct Sensor {
     per_second: Option<u64>,
 }
 
-/// The contents of all lines of a file of records.
+/// The facts and figures from the lines of a file of records.
 #[derive(Default)]
 struct Records {
     /// Whether the line about the experiment was read.
@@ -219,8 +219,8 @@ impl Records {
         self.span = Some((first.min(time), last.max(time)));
     }
 
-    /// The place in `events` of a key, added where it is new; `None` beyond [`MOST_FIGURES`], which
-    /// is counted in `left_out`.
+    /// The place in `events` of a key, added where it is new; `None` if a new one would exceed
+    /// [`MOST_FIGURES`], and the event is then counted in `left_out`.
     fn place(&mut self, key: EventKey) -> Option<usize> {
         if let Some(place) = self.places.get(&key) {
             return Some(*place);

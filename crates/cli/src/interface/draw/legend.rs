@@ -65,8 +65,8 @@ impl Screen<'_> {
         }
     }
 
-    /// The value of an entry as text, the newest one or that at the cursor, or the reason why there is none; and
-    /// whether the text is a value.
+    /// The value of an entry at the shown time, as text, or the reason why there is none; and whether the text is a
+    /// value.
     fn entry_value(&self, model: &Model, place: usize, entry: &Entry<'_>) -> (String, bool) {
         let Some(line) = entry.line else {
             let counter =
