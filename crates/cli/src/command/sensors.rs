@@ -88,9 +88,10 @@ fn pattern_of(text: &str) -> String {
     )
 }
 
-/// The sensors among which a pattern is searched. If the pattern begins with the name of a group and matches
-/// sensors of it, they are the group's, and the group is returned. Otherwise they are all sensors if one of their
-/// names matches; if none does, only sensors from which similar names are suggested.
+/// The sensors among which a pattern is searched: all of them without a pattern, or if no group can be told from
+/// it. If the pattern begins with the name of a group and matches sensors of that group, they are at least the
+/// group's sensors, and the group is returned. Otherwise they are all sensors if the pattern could match one of
+/// their names, or else only those from which similar names are suggested.
 fn sensors_for(
     opened: &mut Opened,
     pattern: Option<&str>,

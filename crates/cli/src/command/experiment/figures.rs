@@ -146,9 +146,9 @@ pub(in crate::command) fn unmatched(count: u64) -> String {
     )
 }
 
-/// Appends the cost of measuring. `event` is the time in seconds that perfhive spends on an event, `share` the part
-/// (from 0 to 1) that perfhive took of the time named `of`, and `call` the processor time in seconds that a call costs
-/// the program.
+/// Appends the cost of measuring. `event` is the mean time in seconds that perfhive spends on an event, `share` the
+/// part (from 0 to 1) that perfhive took of the time named `of`, and `call` the mean processor time in seconds that a
+/// call costs the program.
 pub(in crate::command) fn push_cost(
     text: &mut String,
     event: f64,

@@ -142,8 +142,8 @@ struct Records {
     /// From the last line: the seconds of the experiment, the number of starts without an end and of
     /// ends without a start, and the event sources. `None` before that line is read.
     end: Option<(f64, u64, Vec<Value>)>,
-    /// From the last line, in seconds: the time of an event in perfhive, and the processor time of a call in the
-    /// program.
+    /// From the last line, in seconds: the mean time of an event in perfhive, and the mean processor time of a call
+    /// in the program.
     costs: [Option<f64>; 2],
 }
 
