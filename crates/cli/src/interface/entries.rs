@@ -9,7 +9,7 @@ use perfhive_view::past::{Line, LineSummary, Past, Window};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The most lines of a pane whose look is kept, including lines that are not shown at present.
+/// The most lines of a pane for which the look is kept, including lines that are not shown at present.
 const MOST_KNOWN: usize = 1024;
 
 /// The most bars or numbers that keep their places while their values change.
