@@ -1,5 +1,5 @@
-//! `cargo xtask bench`: measures perfhive for BENCHMARKS.md, where there is a peer beside the
-//! peer's figures.
+//! `cargo xtask bench`: measures perfhive for BENCHMARKS.md, and beside it a comparable program
+//! (its peer) where there is one.
 //!
 //! An absolute time says more about a machine than about a program. So each whole-process benchmark
 //! runs the program and a common peer, in turn, many times, and reports the median of the ratios of
@@ -52,7 +52,7 @@ Everything is built with optimisation first. Measure on a quiet machine.
 ";
 
 const DEFAULT_ROUNDS: usize = 101;
-/// Rounds before measuring, which fill the page cache and wake the processor.
+/// The number of rounds before measuring, which fill the page cache and wake the processor.
 const WARM_UP: usize = 5;
 
 /// One benchmark.

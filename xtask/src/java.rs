@@ -63,7 +63,8 @@ impl Java {
         let mut cargo = command::cargo(&["build", "--locked"]);
         match release {
             true => cargo.args(["--release", "-p", "perfhive-jni", "--features", "bpf"]),
-            // As the tests build them: for the one crate cargo would choose other features of what it depends on.
+            // Built with all crates, as the tests do: for this crate alone cargo would choose other features of its
+            // dependencies, and build them anew.
             false => cargo.args(["--workspace", "--lib"]).args(FEATURES),
         };
         command::run(&mut cargo)?;

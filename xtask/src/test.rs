@@ -63,7 +63,7 @@ enum Outcome {
     NotRun,
 }
 
-/// What came of a stage, or of several that ran beside the others.
+/// The result and the time of a stage, or of all stages that ran beside the others.
 struct Report {
     /// The name of the stage, or several names with commas between them.
     name: String,

@@ -1,5 +1,5 @@
-//! Looks up counters in the table of this machine: the reason why a Windows counter is missing, and
-//! the source of a counter.
+//! Looks up counters in the table of the counters that perfhive makes itself on this system: the reason why a
+//! Windows counter is missing, and what a counter is made from.
 
 use crate::args::Global;
 use perfhive::TitleIndex;
@@ -9,9 +9,9 @@ use perfhive::linux::counter_table;
 #[cfg(windows)]
 use perfhive::windows::native::counter_table;
 
-/// The reason why this machine lacks a counter of an object, both given by their English names, the
-/// counter also by its title index. `None` for a source other than this machine, and if the table
-/// has no such absent counter.
+/// The reason why this machine lacks a counter, as a sentence. The object is given by its English name, the
+/// counter by its English name or its title index. `None` for a source other than this machine, and if the
+/// table does not list the counter as absent.
 #[cfg(any(target_os = "linux", windows))]
 pub(crate) fn reason(global: &Global, object: &str, counter: &str) -> Option<String> {
     use perfhive::engine::standard::Availability;
@@ -34,7 +34,7 @@ pub(crate) fn reason(global: &Global, object: &str, counter: &str) -> Option<Str
 }
 
 /// The file and field, or the system call, from which this machine makes a counter; `None` for
-/// another source, and for counters that the table lacks or has as absent.
+/// another source, and for counters that the table does not list or lists as absent.
 #[cfg(any(target_os = "linux", windows))]
 pub(crate) fn made_from(
     global: &Global,
@@ -54,25 +54,25 @@ pub(crate) fn made_from(
     }
 }
 
-/// A text of the manual without its code marks and without the full stop at its end.
+/// A text of the table without its backticks and without the full stop at its end.
 #[cfg(any(target_os = "linux", windows))]
 fn plain(text: &str) -> String {
     text.replace('`', "").trim_end_matches('.').to_string()
 }
 
-/// Always `None`: other systems have no table.
+/// Always `None`: only Linux and Windows have the table.
 #[cfg(not(any(target_os = "linux", windows)))]
 pub(crate) fn made_from(_: &Global, _: TitleIndex, _: TitleIndex) -> Option<String> {
     None
 }
 
-/// Always `None`: other systems have no table of absent counters.
+/// Always `None`: only Linux and Windows have the table with the absent counters.
 #[cfg(not(any(target_os = "linux", windows)))]
 pub(crate) fn reason(_: &Global, _: &str, _: &str) -> Option<String> {
     None
 }
 
-/// Whether the counters of this source are those of the table.
+/// Whether the source that the options name has the counters of the table.
 #[cfg(any(target_os = "linux", windows))]
 fn is_from_table(global: &Global) -> bool {
     let address = global.source.parse::<perfhive::SourceAddress>();

@@ -85,7 +85,7 @@ impl Word {
         let fits = all.into_iter().filter(|one| one.to_lowercase().starts_with(&wanted));
         let mut fits: Vec<String> = fits.collect();
         // A shell replaces the word by the beginning that all candidates share. If candidates differ in case,
-        // it is shorter than the typed text.
+        // this beginning is shorter than the typed text.
         if fits.iter().any(|one| one.starts_with(&self.text)) {
             fits.retain(|one| one.starts_with(&self.text));
         }

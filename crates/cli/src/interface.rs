@@ -3,8 +3,8 @@
 //! `model` is the whole state; `update` and `commands` change it and `draw` shows it, as pure
 //! functions without a terminal, a clock or a source. `seen` has what was seen of each source,
 //! `views` the views that were left, `sampling` reads each source on a thread of its own, `saving`
-//! has what is written to files, which `files` writes. `terminal` has the modes of the terminal and
-//! the loop that connects everything.
+//! makes the names and the contents of saved files, and `files` writes them. `terminal` has the
+//! modes of the terminal and the loop that connects everything.
 //!
 //! How to add a key or a typed command:
 //! 1. `keys.rs`: a variant of `Action` and a row of `BINDINGS`; a command with an argument is a row of `COMMANDS` in

@@ -72,7 +72,8 @@ impl Output {
         Self { format, palette, terminal, escapes, file: None, scaled, localised }
     }
 
-    /// The layout of a table on standard error: a result beside that of another program. The table is not cut off.
+    /// The layout of a table on standard error, for a command that leaves standard output to another program. The
+    /// table is not cut off.
     #[cfg(target_os = "linux")]
     pub(crate) fn layout_of_error(global: &Global) -> Layout {
         let terminal = io::stderr().is_terminal();
@@ -162,9 +163,9 @@ impl Output {
         Layout { width, ..self.layout(false) }
     }
 
-    /// Adds a heading with the time of the samples of a recording, which a table of one moment
-    /// shows. Rows for programs have the time as a field, and the samples of a live source are of
-    /// now.
+    /// Adds a heading with the time of the samples to a table of one moment in a recording. Adds
+    /// nothing for a live source, since its samples are of now, and nothing to rows for programs,
+    /// which have the time as a field.
     pub(crate) fn push_moment(&self, out: &mut String, live: bool, time: Option<CalendarTime>) {
         let Some(time) = time.and_then(|time| local(time, None)) else { return };
         if live || !self.is_table() {

@@ -281,7 +281,7 @@ fn corrected(error: &QueryError, path: &str) -> Option<CounterPath> {
     Some(meant)
 }
 
-/// The only path that a text without backslashes can mean, because a shell removed them. `None` for
+/// The only path that a text can mean if a shell removed the backslashes from it. `None` for
 /// other errors, if several paths are possible, and on Windows.
 fn swallowed(query: &mut Query, text: &str, error: &QueryError) -> Option<String> {
     let is_whole = text.contains('\\') && matches!(error, QueryError::Path(_));
@@ -513,8 +513,9 @@ fn silent_in(query: &mut Query, object: &NamePattern) -> Option<String> {
     silent(&providers, query.titles(0)?, query.catalogue(0)?, object)
 }
 
-/// Providers that do not tell their objects and have a matching name for which
-/// `counts` returns true (given the provider's range and the index): the name, and the fault.
+/// The failing providers that have a name matching the pattern, but no object in the catalogue: each
+/// with this name and its last fault. `counts` says which names are considered, from the range of the
+/// provider's indexes and the index of the name.
 fn silent_ones(
     providers: &[ProviderStatus],
     titles: &TitleSet,

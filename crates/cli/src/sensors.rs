@@ -137,8 +137,8 @@ fn typed(text: &str, own: &str) -> Option<String> {
     (!is_sensor).then(|| typed_path(text).into_owned())
 }
 
-/// The path of all instances with the instance's name in `path`; `None` if `path` has no instance,
-/// or one with a wildcard or a number (`#1`).
+/// The path to all instances that have the name of the instance in `path`; `None` if `path` has no
+/// instance, or one with a wildcard or a number (`#1`).
 fn every_instance(path: &CounterPath) -> Option<CounterPath> {
     let instance = path.instance.as_ref()?;
     let is_open = instance.order == OrderNumber::Default && !instance.is_wild();

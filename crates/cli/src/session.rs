@@ -16,8 +16,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// A source that records the faults and the time of each sample. Queries and
-/// measurements do not hand out their snapshots, so both are recorded here.
+/// A source that notes the faults and the time of each sample. Queries and
+/// measurements do not hand out their snapshots, so both are noted here.
 pub(crate) struct Observed {
     source: Box<dyn Source>,
     faults: Faults,
@@ -110,7 +110,8 @@ pub(crate) struct FaultLine {
     pub(crate) text: String,
 }
 
-/// The faults of all collections so far, without repetitions.
+/// The faults of all collections so far, without repetitions, and the time of the newest sample.
+/// Clones share them.
 #[derive(Clone, Default)]
 pub(crate) struct Faults(Arc<Mutex<Noted>>);
 
@@ -198,8 +199,8 @@ pub(crate) fn told(fault: &Fault) -> String {
 }
 
 /// The text by which a repeated fault is recognized: faults with the same text are
-/// reported once. The message of [`FaultKind::NotYet`] counts down the remaining
-/// wait, and so is not part of it.
+/// reported once. It leaves out the message of [`FaultKind::NotYet`], which counts
+/// down the remaining wait.
 fn identity(fault: &Fault) -> String {
     match fault.kind {
         FaultKind::NotYet => {
@@ -365,9 +366,9 @@ impl Session {
         }
     }
 
-    /// The machines of the counters that a recording has in its first sample, or in any sample
-    /// where several files are one recording, since a later file may have one more. Its own machine
-    /// is the first. Afterwards the recording is at its beginning.
+    /// The machines that a recording has counters of; the recording's own machine is the first. Only
+    /// the first sample is looked at, or all samples if the recording has several files, since a later
+    /// file may have a further machine. Afterwards the recording is at its beginning.
     pub(crate) fn machines(&mut self) -> Result<Vec<String>, SourceError> {
         let address = self.global.as_ref().and_then(|global| global.source.parse().ok());
         let is_joined = address.is_some_and(|address: SourceAddress| address.files().len() > 1);
@@ -394,7 +395,7 @@ impl Session {
         Ok(machines)
     }
 
-    /// The same session, for what a recording has of this machine.
+    /// The same session, with only the part of its recording that is about this machine.
     pub(crate) fn of_machine(mut self, machine: &str) -> Self {
         self.source.source = Box::new(MachinePart::new(self.source.source, machine));
         self
@@ -403,7 +404,7 @@ impl Session {
     /// A query over the source. Paths of a recording may name each machine that it has counters of.
     pub(crate) fn query(mut self) -> Result<Query, Failure> {
         let is_live = self.source.is_live();
-        // Without a sample no counter is found, which damage explains.
+        // In a recording without samples no counter is found. If damage is the reason, collecting reports it.
         if self.source.recording().is_some_and(|one| one.span().is_ok_and(|span| span.samples == 0))
         {
             let _ = self.source.collect(&Ask::everything(), &mut Snapshot::new());

@@ -7,21 +7,21 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The files and folders that are removed where a signal ends the program.
+/// The files and folders of unfinished outputs, which are removed if a signal ends the program.
 static BEGUN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 fn begun() -> MutexGuard<'static, Vec<PathBuf>> {
     BEGUN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes what is not written to its end. Until the guard is dropped nothing is begun or finished.
+/// Removes all unfinished outputs. Until the returned guard is dropped, no output is begun or finished.
 pub(crate) fn discard_all() -> impl Drop {
     let mut begun = begun();
     begun.drain(..).for_each(|path| remove(&path));
     begun
 }
 
-/// Removes a file or folder; the error that is told is the one of writing.
+/// Removes a file or folder. An error is ignored: the error of writing is reported instead.
 fn remove(path: &Path) {
     let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
 }
@@ -30,8 +30,8 @@ fn remove(path: &Path) {
 /// would be taken for all that there was.
 pub(crate) struct Unfinished {
     target: PathBuf,
-    /// The path under which it is written; `target` itself where no file can be replaced: at a
-    /// device, a pipe, or a link to nothing.
+    /// The path under which the output is written; `target` itself where no file can be replaced: at
+    /// a device, a pipe, or a link to nothing.
     beside: PathBuf,
 }
 
@@ -48,7 +48,7 @@ impl Unfinished {
         Self::begin(path, |beside| File::create_new(beside).map(drop))
     }
 
-    /// An output that goes on with a copy of the file that exists.
+    /// An output that begins as a copy of the file that exists, and replaces this file when it is finished.
     pub(crate) fn append(path: &Path) -> Result<Self, Failure> {
         Self::begin(path, |beside| fs::copy(path, beside).map(drop))
     }
@@ -96,9 +96,8 @@ impl Unfinished {
         }
     }
 
-    /// Gives the output, which is written to its end, its name, and the permissions of the file
-    /// that it replaces. Does nothing if the output is finished already, or is written under its
-    /// own name.
+    /// Finishes the output: gives it its name, and the permissions of the file that it replaces.
+    /// Does nothing if the output is finished already, or is written under its own name.
     pub(crate) fn finish(&self) -> Result<(), Failure> {
         let mut begun = begun();
         let Some(place) = begun.iter().position(|path| *path == self.beside) else { return Ok(()) };

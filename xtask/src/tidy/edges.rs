@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Finding, Floor, House};
 
-/// The section of the manifest that has a dependency.
+/// The kind of a dependency, by the section of the manifest in which it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Normal,

@@ -71,7 +71,8 @@ impl Choice {
         is_none.then(|| format!("no instance has {text:?} in its name"))
     }
 
-    /// The arrangement that the options ask for. Without `--sort` and `--top`, `busiest_first` sorts by value.
+    /// The arrangement that the options ask for. Without `--sort` and `--top`, instances are sorted by value if
+    /// `busiest_first` is true, and otherwise keep the order of the source.
     pub(crate) fn arrangement(&self, busiest_first: bool) -> Arrangement {
         let text = self.sort.as_deref().map(str::trim);
         let reversed = text.is_some_and(|text| text.starts_with('+'));

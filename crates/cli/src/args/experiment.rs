@@ -58,7 +58,7 @@ pub(crate) struct ExperimentBind {
     pub(crate) filter: Option<String>,
 }
 
-/// The text of a filter, or `none`.
+/// The text itself if it is a valid filter or the word `none`; the error says what is wrong with the filter.
 fn filter_text(text: &str) -> Result<String, String> {
     match text {
         "none" => Ok(text.to_string()),
@@ -104,7 +104,7 @@ pub(crate) struct ExperimentFetch {
     pub(crate) count: Option<u64>,
 }
 
-/// A number of events, or no limit.
+/// The number of events after which no more are recorded; `None` is no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limit(pub(crate) Option<u64>);
 
@@ -176,7 +176,7 @@ pub(crate) struct ExperimentRun {
     pub(crate) program: Vec<OsString>,
 }
 
-/// A filter of the command line, and the event that it is for, if it is for one.
+/// A filter of `--where`. With `on` it is for that event alone, without it for all events but those of intervals.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ExperimentFilter {
     pub(crate) on: Option<ExperimentEvent>,
@@ -193,34 +193,34 @@ impl std::str::FromStr for ExperimentFilter {
     }
 }
 
-/// An event of the command line.
+/// An event of the command line: when the sensors are read.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ExperimentEvent {
-    /// At equal distances.
+    /// At intervals of this length.
     Interval(Duration),
-    /// At the calls of this name.
+    /// When the program calls perfhive at the point or section of this name; `*` is every name.
     Call(String),
-    /// When processes of this name start.
+    /// When any process of the machine begins to run the program with this file name.
     Start(String),
-    /// When they end.
+    /// When a process that runs the program with this file name ends.
     End(String),
-    /// When the program comes to this function; with its file, or without one the program itself.
+    /// When the program enters this function. The path is the file with the function; `None` is the program's own.
     Uprobe(Option<PathBuf>, String),
-    /// When it leaves it.
+    /// When the program leaves this function. The path is as in `Uprobe`.
     Uretprobe(Option<PathBuf>, String),
-    /// When it comes to the USDT probe of this provider and name.
+    /// When the program comes to the USDT probe of this provider and name. The path is as in `Uprobe`.
     Usdt(Option<PathBuf>, String, String),
-    /// When a thread of it starts.
+    /// When a thread of the program starts.
     ThreadStart,
-    /// When one ends.
+    /// When a thread of the program ends.
     ThreadEnd,
     /// When perfhive gets this signal: USR1 or USR2.
     Signal(String),
-    /// When a line comes on this descriptor of perfhive's.
+    /// When perfhive reads a line on this file descriptor of its own.
     Line(u32),
-    /// When a line comes in this FIFO.
+    /// When perfhive reads a line from the FIFO with this path.
     LineOf(PathBuf),
-    /// When a sensor's value rises to the first limit, and when it falls below the second one.
+    /// When the value of the sensor with this name rises to the first limit, and when it falls below the second.
     Above(String, f64, f64),
 }
 
@@ -255,7 +255,7 @@ impl std::fmt::Display for ExperimentEvent {
     }
 }
 
-/// A file before what is in it.
+/// Displays as `FILE:`, to stand before the function or probe in that file; as nothing without a file.
 struct Before<'a>(&'a Option<PathBuf>);
 
 impl std::fmt::Display for Before<'_> {
@@ -264,7 +264,7 @@ impl std::fmt::Display for Before<'_> {
     }
 }
 
-/// Reads an event.
+/// Parses an event such as `interval 10ms`; the error says what is expected.
 pub(crate) fn event(text: &str) -> Result<ExperimentEvent, String> {
     let expected = "expected 'interval TIME', 'call NAME', 'uprobe FUNCTION', 'uretprobe FUNCTION', \
                     'usdt PROVIDER:NAME', 'thread start', 'thread end', 'start NAME', 'end NAME', \
@@ -309,7 +309,7 @@ pub(crate) fn event(text: &str) -> Result<ExperimentEvent, String> {
     }
 }
 
-/// Reads a name with the file that it is in, or without one.
+/// Parses `PATH:NAME` or `NAME` into the path, if there is one, and the name.
 fn probed(text: &str) -> Result<(Option<PathBuf>, String), String> {
     let (file, name) = match text.rsplit_once(':') {
         Some((file, name)) => (Some(file), name),
@@ -321,7 +321,8 @@ fn probed(text: &str) -> Result<(Option<PathBuf>, String), String> {
     Ok((file.map(PathBuf::from), name.to_string()))
 }
 
-/// Reads a threshold: a sensor (its name may have spaces), its limit, and the lower limit.
+/// Parses `SENSOR LIMIT` or `SENSOR LIMIT below LIMIT`; the sensor's name may have spaces. Without `below` the
+/// second limit equals the first.
 fn above(text: &str) -> Result<ExperimentEvent, String> {
     let expected =
         || "expected 'above SENSOR LIMIT' or 'above SENSOR LIMIT below LIMIT'".to_string();

@@ -182,7 +182,7 @@ pub(crate) struct Diff {
     pub(crate) paths: Vec<String>,
 }
 
-/// A recording, or a part of it.
+/// A recording, or the part of it from `begin` to `end`; a bound that is `None` leaves that side open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FileSpan {
     pub(crate) file: String,

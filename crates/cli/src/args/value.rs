@@ -23,12 +23,12 @@ pub(super) fn address(text: &str) -> Result<String, String> {
     }
 }
 
-/// A counter path in the form in which people type it, as a full path.
+/// The full counter path for one as people type it, such as `cpu` or `Memory/Available Bytes`.
 pub(super) fn path(text: &str) -> Result<String, std::convert::Infallible> {
     Ok(perfhive_view::typed_path(text).into_owned())
 }
 
-/// The name of a recording as it is, or a counter path as a person types it.
+/// The text unchanged if it means a recording ([`is_file`]), or else the full counter path for it ([`path`]).
 pub(super) fn file_or_path(text: &str) -> Result<String, std::convert::Infallible> {
     match is_file(text) {
         true => Ok(text.to_string()),
@@ -36,8 +36,8 @@ pub(super) fn file_or_path(text: &str) -> Result<String, std::convert::Infallibl
     }
 }
 
-/// Whether a text means a recording rather than a counter path: a file, a folder, or the name of a file that is
-/// missing. A folder that is no capture may have the short name of a counter by chance.
+/// Whether a text means a recording rather than a counter path: a file that exists, a folder, or a name with the
+/// ending of a recording. A folder with the short name of a counter, such as `cpu`, counts only if it is a capture.
 pub(crate) fn is_file(text: &str) -> bool {
     let path = std::path::Path::new(text);
     let end = path.extension().and_then(|end| end.to_str()).unwrap_or_default();
@@ -48,7 +48,8 @@ pub(crate) fn is_file(text: &str) -> bool {
     path.is_file() || is_capture(path) || is_other && !text.starts_with('\\')
 }
 
-/// The file that is named in the place of a path; as a path, its slashes were read as backslashes. `None` for another text.
+/// The name of the file that was given in the place of a counter path: its slashes were read as backslashes, and are
+/// slashes here again. `None` if the text means no file.
 pub(crate) fn file_of(path: &str) -> Option<String> {
     let file = path.replace('\\', "/");
     (is_file(path) || std::path::Path::new(&file).is_file()).then_some(file)
@@ -63,7 +64,8 @@ fn is_capture(path: &std::path::Path) -> bool {
         || std::fs::read_dir(path).is_ok_and(|files| files.flatten().any(is_block))
 }
 
-/// Why a recording cannot have this name: the name of a log says another form than that of a recording.
+/// The message that refuses a name for a recording, if it has the ending of one of perfmon's logs: the ending
+/// would promise another form. `None` for other names.
 pub(crate) fn foreign_form(file: &std::path::Path) -> Option<String> {
     let end = file.extension().and_then(|end| end.to_str()).unwrap_or_default();
     let is_foreign = ["blg", "csv", "tsv"].iter().any(|known| known.eq_ignore_ascii_case(end));
@@ -117,7 +119,7 @@ pub(super) fn object(text: &str) -> Result<String, std::convert::Infallible> {
     Ok(if name.is_empty() { text } else { name }.to_string())
 }
 
-/// A time in seconds, or in the unit behind the number.
+/// A time in seconds, or in the unit behind the number (ms, s, m): from a millisecond to a day.
 pub(super) fn interval(text: &str) -> Result<Duration, String> {
     let expected = || "expected seconds, such as 0.5, or 500ms, 2s, 1m".to_string();
     let text = text.trim().to_ascii_lowercase();
@@ -144,7 +146,7 @@ pub(super) fn interval(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs_f64(seconds))
 }
 
-/// The time between samples that are drawn.
+/// The time between samples that are drawn, as in [`interval`], but at least 50 ms.
 pub(crate) fn drawn_interval(text: &str) -> Result<Duration, String> {
     let interval = interval(text)?;
     match interval >= Duration::from_millis(50) {
@@ -158,7 +160,7 @@ pub(super) fn every(text: &str) -> Result<NonZeroU64, String> {
     text.trim().parse().map_err(|_| "expected a whole number from 1, such as 10".to_string())
 }
 
-/// The factor by which a recording is replayed faster.
+/// How many times as fast a recording is replayed as it was recorded, such as `10`, `10x` or `0.5`.
 pub(super) fn speed(text: &str) -> Result<f64, String> {
     let text = text.trim().trim_end_matches('x');
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
@@ -167,7 +169,7 @@ pub(super) fn speed(text: &str) -> Result<f64, String> {
     speed.ok_or_else(|| "expected a number from 0.001 to 1000000, such as 10 or 0.5".to_string())
 }
 
-/// A long time: as in [`interval`], and also with h for hours and d for days.
+/// A time as in [`interval`], or one of any length with h for hours or d for days.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let text = text.trim().to_ascii_lowercase();
     let (number, hours) = match (text.strip_suffix('h'), text.strip_suffix('d')) {
@@ -181,7 +183,7 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     time.ok_or_else(|| "expected a time, such as 90s, 30m, 8h or 7d".to_string())
 }
 
-/// A number of bytes, which may be followed by K, M or G.
+/// A number of bytes above 0, which may be followed by K, M or G for 1024, 1024² or 1024³.
 pub(super) fn bytes(text: &str) -> Result<u64, String> {
     let upper = text.trim().to_ascii_uppercase();
     let (number, factor) = match upper.strip_suffix(['K', 'M', 'G']) {
@@ -195,7 +197,7 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
     bytes.filter(|bytes| *bytes > 0).ok_or_else(|| expected.to_string())
 }
 
-/// A point in time, or an interval from the beginning or the end of a recording.
+/// A point in time, or a distance: `+10m` after the beginning or `-30s` before the end of a recording.
 pub(super) fn bound(text: &str) -> Result<TimeBound, String> {
     bound_in(text, TimeZone::system())
 }
@@ -240,7 +242,7 @@ pub(super) fn file_span(text: &str) -> Result<FileSpan, String> {
     Ok(FileSpan { file: file.to_string(), begin: bound(begin)?, end: bound(end)? })
 }
 
-/// An interval given as `[[hh:]mm:]ss`.
+/// An interval given as `[[hh:]mm:]ss`, or, without a colon, as [`interval`] takes it.
 pub(super) fn clock(text: &str) -> Result<Duration, String> {
     if !text.contains(':') {
         return interval(text);
@@ -289,8 +291,9 @@ fn date_in(text: &str, zone: TimeZone) -> Result<TimeBound, String> {
     }
 }
 
-/// The time in a text such as `2026-11-23 14:05:00.5`: in UTC with `Z` or `UTC` behind it, at an offset with one such as
-/// `-04:00`, or else in the zone, of which the name may stand behind it as perfhive shows it. `None` for another text.
+/// The time in a text such as `2026-11-23 14:05:00.5`. With `Z` or ` UTC` behind it, it is UTC; with an offset such as
+/// `-04:00`, it is local there; otherwise it is local in `zone`, and the name of the zone may follow. `None` for any
+/// other text.
 fn moment(text: &str, zone: TimeZone) -> Option<FileTime> {
     let is_name = |name: &&str| name.starts_with(|c: char| c.is_alphabetic());
     let (shown, name) = match text.rsplit_once(' ') {
@@ -319,8 +322,8 @@ fn moment(text: &str, zone: TimeZone) -> Option<FileTime> {
     name.is_none_or(|name| zone_name(time, zone).is_some_and(|of| of == name)).then_some(time)
 }
 
-/// The date and time in a text such as `2026-11-23 14:05:00.5`, with or without T and the smaller parts, as the time
-/// in UTC; `None` for another text.
+/// The date and time in a text such as `2026-11-23 14:05:00.5`, read as UTC. A T may stand for the space, and the
+/// time or its smaller parts may be left out and are then 0. `None` for any other text.
 fn point(text: &str) -> Option<FileTime> {
     let (date, time) = text.split_once([' ', 'T', 't']).unwrap_or((text, "0:0:0"));
     let part = |text: Option<&str>| text.unwrap_or("0").parse::<u16>().ok();

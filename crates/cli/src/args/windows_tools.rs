@@ -19,8 +19,8 @@ fn tool(text: &str) -> Option<&'static (&'static str, &'static [&'static str])> 
     TOOLS.iter().find(|(name, _)| text.eq_ignore_ascii_case(name))
 }
 
-/// A message about a command line of one of Windows' tools, with its flags as they were typed, or else with one dash,
-/// instead of as options of this program.
+/// An error message of the parser in which the options of this program (`--sc`) are replaced by the flags of Windows'
+/// tools: as they were typed (`/SC`), or with one dash if they were not. Unchanged if no such tool was called.
 pub(crate) fn as_typed(message: &str, args: impl Iterator<Item = OsString>) -> String {
     let args: Vec<OsString> = args.collect();
     let called = args.first().map(Path::new).and_then(Path::file_stem);
@@ -44,11 +44,11 @@ pub(crate) fn as_typed(message: &str, args: impl Iterator<Item = OsString>) -> S
 }
 
 /// The command line with the flags of Windows' tools turned into options of this program: otherwise a flag of
-/// several letters behind one dash would be read as several options. A program that is called by the name of a
-/// tool behaves as that tool.
+/// several letters behind one dash would be read as several options. If this program was called by the name of a
+/// tool, that name is inserted as the command.
 ///
 /// # Errors
-/// If a settings file cannot be read.
+/// If `-config` names no file, or its settings file cannot be read or parsed or names another settings file.
 pub(super) fn translated(args: impl Iterator<Item = OsString>) -> Result<Vec<OsString>, String> {
     let mut args: Vec<OsString> = args.collect();
     let called = args.first().map(Path::new).and_then(Path::file_stem);
@@ -87,7 +87,8 @@ pub(super) fn translated(args: impl Iterator<Item = OsString>) -> Result<Vec<OsS
 }
 
 /// The words of a settings file: flags and their values, as on a command line. Lines that
-/// begin with `;` are comments. `-i` stands for the files of the command line, which are taken anyway.
+/// begin with `;` are comments. The word `-i` is dropped: it stands for the files of the command line, which
+/// are read in any case.
 fn settings(file: &Path) -> Result<Vec<OsString>, String> {
     let text = std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let text = decoded(&text).ok_or_else(|| {

@@ -67,8 +67,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
 }
 
 /// The asks for the given objects: one for the word Global, one for Costly, and one for all
-/// objects that are named. Of a recording, which gives its next sample to each ask, more than one
-/// of these are one ask for everything.
+/// objects that are named. For a recording, several of these become one ask for everything, since
+/// a recording answers each ask with its next sample.
 pub(super) fn requests(
     global: &Global,
     session: &mut Session,
@@ -104,8 +104,8 @@ pub(super) fn requests(
     Ok(queries.into_iter().map(request).collect())
 }
 
-/// Collects the answer to each ask, in the order of the asks. The first error ends this, and leaves
-/// the further answers as they are.
+/// Collects the answer to each ask, in the order of the asks. The first error is returned at once: the
+/// answers to the asks behind it keep their old contents.
 pub(super) fn collect(
     session: &mut Session,
     requests: &[Ask],
@@ -117,8 +117,8 @@ pub(super) fn collect(
     Ok(())
 }
 
-/// Waits until a moment; returns the signal that asked the program to end before that, `None` if
-/// none did.
+/// Waits until a moment. Returns the signal that asked the program to end before that moment, or
+/// `None` if none did.
 pub(super) fn wait(signals: &Signals, until: Instant) -> Option<i32> {
     loop {
         match signals.wait_until(until) {

@@ -39,8 +39,8 @@ mod supported {
     /// registered, far from all others.
     const NOT_REGISTERED: (u32, u32) = (50_000, 50_001);
 
-    /// Makes this program the host process of libraries, whatever its name is: a `perfhive` on the PATH may
-    /// be another version.
+    /// Lets libraries run in host processes that are started from this program's own file: a `perfhive` on the
+    /// PATH may be another version.
     pub(in crate::command) fn be_host() {
         if let Ok(host) = HostCommand::this_program("host") {
             extension::run_in(host);
@@ -73,7 +73,7 @@ mod supported {
         Ok(if verdict.severity() == Severity::Error { Exit::NoValue } else { Exit::Done })
     }
 
-    /// The registration of a provider's name, or a temporary registration for the file of a library.
+    /// The registration of the provider that the argument names, or a registration made up for a library's file.
     fn find(args: &Check) -> Result<Registration, Failure> {
         let file = Path::new(&args.library);
         let given = [&args.functions.open, &args.functions.collect, &args.functions.close];

@@ -1,5 +1,5 @@
-//! The columns of a text log, each a counter of an instance, in the order in which they appear: in the
-//! text log that is read, if it is one, since scripts find columns by their place, or else in the samples.
+//! The columns of a text log that is written, each for one counter of one instance. If what is read is a text log,
+//! its columns keep their order, since scripts find columns by their place; otherwise the samples give the order.
 
 use crate::args::Global;
 use perfhive::{InstanceLabel, OrderNumber, PathId, Query, Reading, TitleIndex};
@@ -10,8 +10,8 @@ use std::sync::Arc;
 /// counter.
 type Key = (Arc<str>, TitleIndex, Option<InstanceLabel>, TitleIndex);
 
-/// A reading of the previous sample, and the place of its column; `None` for a reading without a
-/// column.
+/// The identity of a reading of the previous sample, and the place of its column; `None` for a
+/// reading without a column.
 type Known = (Key, Option<usize>);
 
 /// The columns of a log. A text log has their paths in its first line.
@@ -20,10 +20,10 @@ pub(super) struct Columns {
     /// that the environment does not change the data.
     localised: bool,
     places: HashMap<Key, usize>,
-    /// The columns of counters that were missing when they were asked for, by path.
+    /// The places of the columns of counters that were missing when they were asked for, by path.
     awaited: HashMap<PathId, usize>,
     paths: Vec<String>,
-    /// The columns of the text logs that are read, with their places.
+    /// The places of the columns of the text logs that are read, by path; a path may have several columns.
     known: HashMap<String, Vec<usize>>,
     /// The columns in the order in which they are written, as places in `paths`.
     order: Vec<usize>,
@@ -64,7 +64,7 @@ impl Columns {
         columns
     }
 
-    /// The path that a text log that is read has for a reading; `None` if it has none.
+    /// The path of a reading's column in the text logs that are read; `None` if they have no column for the reading.
     fn known_path(&self, query: &Query, reading: &Reading) -> Option<&str> {
         let label = reading.instance.as_ref();
         if self.known.is_empty() || label.is_some_and(|label| label.order > 0) {
@@ -74,7 +74,7 @@ impl Columns {
         let instance = label.map(|label| format!("({})", label.name));
         let path = format!(r"\{object}{}\{counter}", instance.unwrap_or_default());
         let full = format!(r"\\{}{path}", reading.machine);
-        // A log of one machine may leave it out.
+        // A log of one machine may leave the machine out of its paths.
         [full, path].iter().find_map(|path| Some(self.known.get_key_value(path)?.0.as_str()))
     }
 
@@ -116,13 +116,13 @@ impl Columns {
         place
     }
 
-    /// Adds the column of a reading, unless it exists. Where text logs are read, a reading without
-    /// a value that no log has a column for gets none.
+    /// Adds the column of a reading, unless it exists. Where text logs are read, none is added for a
+    /// reading that has neither a value nor a column in a log.
     pub(super) fn add(&mut self, query: &Query, reading: &Reading) {
         let (key, next) = (Self::key(reading), self.paths.len());
         if !self.places.contains_key(&key) {
             let known = self.known_path(query, reading).map(str::to_string);
-            // In blocks each instance has each counter, and in a log it need not.
+            // Logs are read as blocks, in which each instance has each counter; in the log some may be missing.
             if known.is_none() && !self.known.is_empty() && reading.value.is_err() {
                 return;
             }
@@ -163,7 +163,8 @@ impl Columns {
         self.values.resize(self.paths.len(), None);
         for (number, reading) in query.readings().iter().enumerate() {
             let place = self.place(number, reading);
-            // One that has ended comes behind the one that has its number now, and takes nothing of its cell.
+            // The reading of an ended instance may follow that of the instance with the same number now. It has no
+            // value and leaves the cell as it is.
             if let (Some(cell), Ok(value)) =
                 (place.and_then(|place| self.values.get_mut(place)), &reading.value)
             {

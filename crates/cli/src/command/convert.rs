@@ -94,8 +94,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     tell(&global, output, samples, bytes)
 }
 
-/// The files that are read, and the one that is written: the last one, unless an option names it. That one must not
-/// exist, so that a forgotten option costs no log.
+/// The files that are read, and the file that is written: the one behind `-o`, or else the last argument, which must
+/// not exist yet: a forgotten `-o` then costs no log.
 fn files(args: &Args) -> Result<(&[PathBuf], &Path), Failure> {
     match (&args.output, args.inputs.as_slice()) {
         (Some(output), inputs) => Ok((inputs, output)),
@@ -121,7 +121,7 @@ impl Progress {
         Self(!global.quiet && std::io::stderr().is_terminal())
     }
 
-    /// Shows `what` and the number of samples, if it is a multiple of 100.
+    /// Shows `what` and the number of samples, if the number is a multiple of 100.
     pub(super) fn show(&self, what: &str, samples: u64) {
         if self.0 && samples.is_multiple_of(100) {
             let _ = write!(std::io::stderr(), "\r\x1b[K{what} {samples} samples");
@@ -181,9 +181,9 @@ pub(super) fn refuse_existing(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// The counters that are written to a log, and how.
+/// The counters that are written to a log, the log's file, and how the log is written.
 pub(super) struct Selected<'a> {
-    /// The paths of the counters; all counters if there is none.
+    /// The paths of the counters; all counters are written if it is empty.
     pub(super) paths: &'a [String],
     pub(super) output: &'a Path,
     /// The zone of the log's times.
@@ -202,7 +202,7 @@ pub(super) fn columns(global: &Global, paths: &[String]) -> Result<(Columns, u64
     }
     let mut columns = Columns::of_text_logs(global, known);
     let samples = for_each_reading(&[(global, paths)], |query, reading| {
-        // Without an identity it is no counter of the sample, but a path that nothing in it matches.
+        // A reading without an identity stands for a path that nothing in the sample matches.
         if reading.identity.is_some() {
             columns.add(query, reading);
         }
@@ -234,7 +234,7 @@ fn for_each_reading(
     Ok(samples)
 }
 
-/// Warns if fewer samples were written than there were when they were looked at.
+/// Warns if fewer samples were written than the first pass through the recording found (`before`).
 fn warn_of_fewer(global: &Global, written: u64, before: u64) {
     if written < before && !global.quiet {
         let what =
@@ -349,7 +349,7 @@ fn to_text(
 }
 
 /// Reads a recording and calls `with` for each sample that has a time. Without paths it reads all
-/// counters. If `warns` is true, faults are reported, and paths that no sample has.
+/// counters. If `warns` is true, it reports faults, and the paths that match nothing in any sample.
 fn for_each_sample(
     global: &Global,
     paths: &[String],
@@ -376,7 +376,7 @@ fn for_each_sample(
         match query.collect() {
             Ok(()) => {
                 unmatched.retain(|id| query.readings_of(*id).all(|one| one.identity.is_none()));
-                // Without a time it is no sample: damage behind which no sample is.
+                // An answer without a time is no sample: it only reports damage at the end of the recording.
                 if let Some(time) = faults.time().and_then(|time| time.to_file_time()) {
                     with(&query, time)?;
                 }
@@ -432,7 +432,7 @@ pub(super) fn push_written(text: &mut String, output: &Output, file: &Path, size
     }
 }
 
-/// Fails if the output is one of the files that are read, also by another path.
+/// Fails if the output is one of the files that are read, even if the paths differ.
 pub(super) fn refuse_input(inputs: &[PathBuf], output: &Path) -> Result<(), Failure> {
     let real = |path: &Path| std::fs::canonicalize(path).ok();
     let Some(written) = real(output) else { return Ok(()) };

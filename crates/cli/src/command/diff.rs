@@ -1,4 +1,4 @@
-//! `perfhive diff`: compares two recordings, or two spans.
+//! `perfhive diff`: compares two recordings, or parts of them.
 
 use super::report::json::{summary, time as time_of};
 use super::report::text::{duration, grouped, shown, time};
@@ -93,7 +93,8 @@ fn signed(value: f64, show: impl Fn(f64) -> String) -> String {
     format!("{sign}{}", show(value.abs()))
 }
 
-/// The change of a mean, in words or as a percentage or factor.
+/// The change of a mean as text: a percentage, from ten times on a factor (`12 times`), and words if the first mean
+/// is 0.
 fn ratio(change: &CounterChange) -> String {
     let (first, second) = (change.first.mean, change.second.mean);
     if first == 0.0 {

@@ -90,9 +90,9 @@ pub(super) fn query(
     }
 }
 
-/// The objects that the arguments name; the error has the arguments or words that name none. A
-/// shell may have split a name at its blanks: if an argument is not a name, the longest run of
-/// words that is a name is taken, again and again.
+/// The objects that the arguments name; the error has the arguments or words that name none. If an
+/// argument names none, a shell may have split names at their blanks: the longest run of words, from
+/// the first on, that names objects is then taken as a name, and so on behind it.
 fn find_objects(
     arguments: &[String],
     find: &mut impl FnMut(&str) -> Vec<TitleIndex>,
@@ -186,7 +186,7 @@ enum Raw<'a> {
     Text(String),
     Bytes(&'a [u8]),
     Nothing,
-    /// No value, because the instance's counter block ends before the counter.
+    /// No value: the counter block ends before the counter, or its value is marked as absent.
     Absent,
 }
 

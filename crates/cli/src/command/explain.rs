@@ -16,10 +16,10 @@ use perfhive::{
 use perfhive_view::{Field, LOCAL_KEYS, Names};
 use std::fmt::Write as _;
 
-/// The object Process, for which there are two readers: /proc and BPF, or the registry and native
-/// functions.
+/// The object Process, for which each system has two readers: /proc and BPF on Linux, the registry
+/// and native functions on Windows.
 const PROCESS: TitleIndex = TitleIndex(230);
-/// The object Thread, for which there are the same two readers.
+/// The object Thread, which has the same readers as Process.
 const THREAD: TitleIndex = TitleIndex(232);
 
 /// An object that is explained, or one of its counters.

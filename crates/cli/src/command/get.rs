@@ -160,8 +160,8 @@ fn absent_rows(query: &Query, paths: &[Added]) -> impl Iterator<Item = Row> {
 }
 
 /// The rows of the last collection, in the order of the paths unless they are sorted: by `--sort`,
-/// or by value in a table on a terminal. That table has no more sorted rows than the window has
-/// room for.
+/// or by value in a table on a terminal. Without `--top`, that table has no more sorted rows than
+/// the window has room for.
 fn rows_of(
     query: &Query,
     paths: &[Added],

@@ -32,7 +32,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     };
     let mut exit = Exit::Done;
     for (number, source) in sources.iter().enumerate() {
-        // What the other files hold is told all the same.
+        // A file that cannot be read is reported, and the others are printed all the same.
         let facts = match facts_of(source) {
             Ok(facts) => facts,
             Err(failure) => {
@@ -200,8 +200,8 @@ impl Facts {
     }
 }
 
-/// The languages of a recording's names. Those that a log has without indexes are in a language that it does
-/// not tell.
+/// The languages of a recording's names, for people. For names that a log has without title indexes the language
+/// is not known; an entry without a language stands for them.
 fn names_of(catalogue: &Catalogue) -> Vec<String> {
     let is_own = |object: &CatalogueObject| is_made_up(object.name);
     let name = |id: &LanguageId| id.name().map_or(id.to_string(), str::to_string);

@@ -91,8 +91,8 @@ pub(super) fn run(global: &Global, args: &Measure) -> Outcome {
     }
 }
 
-/// The options with the clocks that are read before and after each sample, the innermost last; each
-/// is added to `cost`.
+/// The options with the clocks that are read before and after each sample; the clock that is added last
+/// is read closest to it. Each is added to `cost`, too.
 fn clocks(cost: &mut Cost) -> MeasurementOptions {
     fn with<T: TimeSource + 'static>(
         options: MeasurementOptions,
@@ -142,7 +142,7 @@ impl Measuring {
             match context.sample() {
                 Ok(record) => self.cost.add(record),
                 Err(MeasureError::Source(error)) if error.is_end_of_data() => {
-                    // Only faults that no sample has shown, of what is measured.
+                    // Only faults of measured sensors are reported here, and only those that no sample has shown.
                     drop(self.faults.take());
                     let rest = context.record()?.anomalies.iter();
                     let rest = rest.filter(|one| matches!(one, Anomaly::Partial { .. }));
@@ -215,7 +215,7 @@ impl Measuring {
     fn table(&self, readings: &Readings) -> Table {
         let mut table = Table::new(&[("", Align::Label), ("", Align::Point), ("", Align::Left)]);
         for reading in readings.iter() {
-            // A path is answered by a path.
+            // A sensor that was asked for as a counter path is shown as a path.
             let asked = self.asked.get(reading.asked).filter(|asked| asked.is_path);
             let path = asked.and_then(|asked| asked.path(&reading.slot));
             table.text(Style::Plain, &path.unwrap_or_else(|| plain(&reading.slot.name)));
@@ -250,8 +250,8 @@ impl Measuring {
         self.output.write(&text)
     }
 
-    /// The exit code: [`Exit::NoValue`] if a sensor had no value in any sample, which is reported
-    /// for each.
+    /// The exit code: [`Exit::NoValue`] if a sensor had no value in any sample. Each such sensor is
+    /// reported.
     fn exit(&self) -> Exit {
         let silent = self.asked.iter().zip(&self.answered).filter(|(_, answered)| !**answered);
         let mut exit = Exit::Done;

@@ -142,9 +142,9 @@ fn no_such_provider(name: &str) -> Failure {
     Failure::Missing(format!("there is no provider {name:?}; perfhive providers lists all"))
 }
 
-/// The objects that the provider of a literal name may have, so that no other provider is
-/// asked; empty if it is registered without names. `None` if the pattern is no literal or
-/// unknown, and on systems other than Windows: there the account needs a collection of everything.
+/// On Windows, the objects that the provider with a literal name may have, so that no other provider
+/// is asked; empty if it is registered without names. `None` if the pattern is no literal or no provider
+/// has the name, and on other systems: there everything is collected, since the account needs that.
 fn names_of(known: &[ProviderStatus], pattern: &NamePattern) -> Option<Vec<TitleIndex>> {
     pattern.as_literal().filter(|_| cfg!(windows))?;
     let found = known.iter().find(|one| pattern.matches(&one.name))?;
@@ -252,8 +252,8 @@ fn table(providers: &[ProviderStatus], output: &Output, text: &mut String) {
     table.render(text, output.layout(true));
 }
 
-/// The last fault, for a quarantined provider with the command that enables it. The fault of a disabled
-/// provider already names that command. `None` if there was no fault.
+/// The message of a provider's last fault; for a quarantined provider, the command that enables it stands behind
+/// the message. For a disabled provider the message itself names that command. `None` if there was no fault.
 fn why(one: &ProviderStatus) -> Option<String> {
     let message = &one.last_fault.as_ref()?.message;
     Some(match one.state {

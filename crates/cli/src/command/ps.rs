@@ -1,7 +1,7 @@
 //! `perfhive ps`: lists processes, one a line.
 //!
-//! The command makes one collection of one object (two for rates), loads no names unless a column is
-//! given by name, and writes once.
+//! For each list the command makes one collection of one object, for rates one more before the first list,
+//! and writes once. It loads no names unless a column is given by name.
 
 mod columns;
 mod people;

@@ -115,8 +115,8 @@ pub(super) fn back(global: &Global, args: &Unregister) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Removes the account of a provider, which belongs to an earlier registration of the name. An error
-/// is ignored, so that the provider is registered all the same.
+/// Removes the account of a provider on Linux, since it belongs to a registration of the name that is gone.
+/// An error is ignored: the provider is registered or unregistered all the same.
 fn forget(name: &str) {
     #[cfg(target_os = "linux")]
     let _ = perfhive::extension::forget(name);
@@ -152,7 +152,8 @@ const fn scope_name(scope: Scope) -> &'static str {
     }
 }
 
-/// The first given option about the host process, since Windows has no host process; `None` if there is none.
+/// The first option about the host process that is given; `None` if none is. Windows supports none of them: it
+/// loads libraries into the readers.
 fn not_for_windows(args: &Register) -> Option<&'static str> {
     match () {
         () if args.memory_limit.is_some() => Some("--memory-limit"),
@@ -249,7 +250,7 @@ fn objects(one: &Registration) -> String {
     list.join(" ")
 }
 
-/// A writer of registrations as rows for programs.
+/// A writer of registrations as rows for programs; it writes nothing if a table is printed.
 struct Rows {
     records: Option<Records>,
 }

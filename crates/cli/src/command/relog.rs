@@ -37,7 +37,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         text.push_str(&format!("     {} ({})\r\n", file.display(), kind(file)));
     }
     if span.samples == 0 {
-        // The words by which scripts know it.
+        // Scripts recognise logs without samples by these words of relog.
         text.push_str("\r\nNo data to return.\r\n");
         output.write(&text)?;
         return Ok(Exit::NoValue);
@@ -63,7 +63,8 @@ fn address(files: &[PathBuf]) -> String {
     SourceAddress::file(&names.join(",")).to_string()
 }
 
-/// The counters that were asked for and that the logs have; none mean all.
+/// The paths of the counters that were asked for, as far as the logs have them; empty if all counters are meant,
+/// since none were named.
 fn paths(global: &Global, args: &Args, session: Session) -> Result<Vec<String>, Failure> {
     let mut paths = args.paths.clone();
     if let Some(file) = &args.counters {
@@ -125,7 +126,7 @@ fn warn_of_faults(session: &mut Session) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The word of relog for the form of a file.
+/// The word of relog for the form of a file, by the ending of its name.
 fn kind(file: &Path) -> &'static str {
     let ending = file.extension().unwrap_or_default().to_ascii_lowercase();
     match ending.to_str() {

@@ -88,9 +88,10 @@ fn pattern_of(text: &str) -> String {
     )
 }
 
-/// The sensors among which a pattern is searched. If the pattern begins with the name of a group, these are
-/// the group's sensors, and the group is returned. If no group or sensor has the name,
-/// they are those with similar names, to be suggested; otherwise all.
+/// The sensors among which a pattern is searched: all of them without a pattern, or if no group can be told from
+/// it. If the pattern begins with the name of a group and matches sensors of that group, they are at least the
+/// group's sensors, and the group is returned. Otherwise they are all sensors if the pattern could match one of
+/// their names, or else only those from which similar names are suggested.
 fn sensors_for(
     opened: &mut Opened,
     pattern: Option<&str>,
@@ -192,8 +193,9 @@ fn matching<'a>(sensors: &'a [Sensor], text: &str) -> (Vec<&'a Sensor>, Option<N
     }
 }
 
-/// Whether a pattern matches the name of a sensor, with or without the source, encoded as printed
-/// or not; or the group alone or the sensor alone, not encoded.
+/// Whether a pattern matches the name of a sensor. It may match the whole name or the name without
+/// its source, each with or without encoding (`%2F`), or the group alone or the sensor alone
+/// without encoding.
 fn is_meant(pattern: &NamePattern, name: &SensorName) -> bool {
     let (source, group, sensor) = (name.source(), name.group(), name.sensor());
     let printed = name.to_string();
@@ -224,7 +226,7 @@ fn with_instances<'a>(
         }
         if !of_groups.contains_key(name.group()) {
             let instances = match opened.source.instances(sensor.id) {
-                // An object that is not there at the moment does not take the list of the others.
+                // An object that is missing at the moment does not prevent the list of the others.
                 Err(error @ MeasureError::NotDelivered { .. }) if found.len() > 1 => {
                     opened.faults.add(error.to_string());
                     Vec::new()

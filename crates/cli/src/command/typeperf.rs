@@ -103,8 +103,8 @@ pub(super) fn counters_of(file: &Path) -> Result<Vec<String>, Failure> {
     Ok(paths.map(|line| line.trim_matches('"').to_string()).collect())
 }
 
-/// Adds the paths that exist, as Windows' tools do. Each other path costs a warning; the command
-/// fails only if no path exists. Returns the paths that were added.
+/// Adds the paths that exist, as Windows' tools do, and returns them. Each other path costs a
+/// warning. The failure is for paths of which none exists.
 pub(super) fn add_known_paths(
     query: &mut Query,
     global: &Global,
@@ -238,7 +238,7 @@ fn sample(global: &Global, args: &Args, form: LogForm, paths: &[String]) -> Outc
                 None => output.write(lines.first(columns.paths()))?,
             }
         }
-        // As the tool does, a rate's first sample is not shown.
+        // As with Windows' typeperf, the first sample is not shown if it lacks rates.
         if !std::mem::take(&mut is_first) {
             let row = columns.row(&query);
             match file.as_mut().zip(unfinished.as_ref()) {
@@ -269,8 +269,8 @@ fn sample(global: &Global, args: &Args, form: LogForm, paths: &[String]) -> Outc
     Ok(Exit::Done)
 }
 
-/// Prints the paths of all counters, or of those of one object: with their instances, or as what
-/// matches all instances.
+/// Prints the paths of all counters, or of those of one object: with `expands` a path for each
+/// present instance, otherwise one for all instances.
 fn list(global: &Global, args: &Args, object: &str, expands: bool) -> Outcome {
     let session = Session::open(global)?;
     let faults = session.faults.clone();

@@ -75,7 +75,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     })
 }
 
-/// The growth of a recording's files; `None` for other sources.
+/// The files of a recording, which the interface watches for growth, and how they are opened again; `None` for other
+/// sources.
 fn growth_of(global: &Global) -> Option<Growth> {
     let files = global.source.parse::<SourceAddress>().ok()?.files();
     let global = global.clone();

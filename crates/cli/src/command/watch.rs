@@ -53,8 +53,8 @@ struct Watching {
     /// The notes on missing instances, and on a filter without a match, that were already reported.
     mentioned: HashSet<String>,
     interval: Duration,
-    /// The time between samples, for the dates that are shown; `None` for a recording that is read without a
-    /// pause.
+    /// The time between samples, which decides whether shown times have milliseconds; `None` for a recording that
+    /// is read without a pause.
     pace: Option<Duration>,
     /// The time between samples as the heading shows it; `None` for a recording: its samples may have other
     /// distances.
@@ -252,8 +252,8 @@ impl Watching {
     }
 }
 
-/// The moment when the next sample is due: the first one not before `now` that is a whole number of intervals
-/// after the last one.
+/// The moment when the next sample is due, if the one before was due at `last`: a whole number of intervals after
+/// `last`, at least one, and not before `now`.
 pub(crate) fn following(last: Instant, interval: Duration, now: Instant) -> Instant {
     let next = last + interval;
     if next >= now {

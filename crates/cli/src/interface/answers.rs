@@ -56,7 +56,8 @@ impl Model {
         }
     }
 
-    /// Asks for all paths again, with those of a built-in view that were left out of it.
+    /// Asks the sources for all paths again, including those that were taken out of the shown built-in
+    /// view because no source had them.
     pub(super) fn choose_anew(&mut self, effects: &mut Vec<Effect>) {
         let whole = View::built_in(&self.view.name).filter(|_| self.view.is_built_in);
         if let Some(whole) = whole.filter(|whole| whole.paths() != self.view.paths()) {
@@ -66,7 +67,7 @@ impl Model {
         }
         self.problems.clear();
         self.message.clear();
-        // Those that were left may have further counters, too.
+        // The built-in views that were left may have further counters, too: they are forgotten.
         self.left.retain(|one| !one.view.is_built_in);
         effects.push(Effect::Paths(self.paths()));
     }
@@ -80,8 +81,8 @@ impl Model {
         }
     }
 
-    /// Takes a path that no source has out of the view if the view is a built-in one; otherwise
-    /// notes the reason.
+    /// Handles a path that no source has: takes it out of the view if the view is a built-in one,
+    /// and otherwise notes the reason.
     fn problem(&mut self, path: String, why: String) {
         if self.view.is_built_in && self.view.has(&path) {
             for pane in &mut self.view.panes {

@@ -198,8 +198,8 @@ impl Model {
         names
     }
 
-    /// All short names; and of each object that fits the text the beginning of its paths, or its
-    /// whole paths if the text has that beginning already.
+    /// All short names, and for each object that fits the text the beginning of its paths. Once the
+    /// text has this beginning, the whole paths of the object's counters stand in its place.
     fn paths_like(&self, text: &str) -> Vec<String> {
         let mut paths: Vec<String> =
             SHORT_NAMES.iter().map(|(name, _)| (*name).to_string()).collect();

@@ -9,13 +9,13 @@ use perfhive_view::past::{Line, LineSummary, Past, Window};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The most lines of a pane that have a look, with those that are not shown at present.
+/// The most lines of a pane for which the look is kept, including lines that are not shown at present.
 const MOST_KNOWN: usize = 1024;
 
 /// The most bars or numbers that keep their places while their values change.
 const MOST_STEADY: usize = 32;
 
-/// The number of a line, and whether only a part that is read closely has the line.
+/// The key of a line: whether only a part of a recording that was read closely has the line, and its number.
 pub(crate) type LineKey = (bool, u64);
 
 /// An entry of a legend: a line through samples, or a path without a line yet.
@@ -59,7 +59,7 @@ impl<'a> Entry<'a> {
 
 impl Model {
     /// The entries of a pane's legend: its counters in their order, and the lines of each with the largest value at the
-    /// shown time first. Those of a timeline, and a few bars or numbers, keep the order in which they came.
+    /// shown time first. The lines of a timeline, and a few bars or numbers, keep the order in which they came.
     pub(crate) fn entries(&self, place: usize) -> Vec<Entry<'_>> {
         self.entries_and_rest(place).0
     }
@@ -124,7 +124,7 @@ impl Model {
     }
 
     /// Gives the further lines of each path a look: the one that they had before if it is free,
-    /// else one that the fewest have, the oldest line first. So a new line changes no other one.
+    /// else one that the fewest have, the oldest line first. A new line thus changes the look of no other.
     fn give_looks(&self, place: usize, entries: &mut [Entry<'_>], further: &[usize]) {
         let (Some(pane), Some(state)) = (self.view.panes.get(place), self.states.get(place)) else {
             return;
@@ -175,8 +175,8 @@ impl Model {
         found.unwrap_or(state.selected).min(entries.len().saturating_sub(1))
     }
 
-    /// The name that an entry's instance has at the shown time; until it has one, that of the path, which says what
-    /// is missing.
+    /// The name that an entry's instance has at the shown time. Before the instance has a name, the instance as the
+    /// path writes it stands for the name, and says what is missing.
     fn instance_of(&self, entry: &Entry<'_>) -> String {
         let (Some(past), Some(line)) = (entry.past, entry.line) else { return String::new() };
         let place = self.place_in(past);
@@ -215,8 +215,8 @@ impl Model {
         (Axis::of(&scaled), summaries)
     }
 
-    /// Puts the names of their sources before the names of entries, if there are several sources. If the entries differ
-    /// only in their sources, these are their names.
+    /// Puts the name of its source before the name of each entry, if there are several sources. If the entries differ
+    /// only in their sources, each entry is named by its source alone.
     fn name_sources(&self, entries: &mut [Entry<'_>]) {
         if !self.has_several() {
             return;
@@ -254,8 +254,8 @@ impl Model {
     }
 }
 
-/// Of more lines than a pane shows of a counter, keeps those with the largest values, of equal ones the older. Returns how
-/// many are left out.
+/// Unmarks lines in `shown` until [`MOST_COUNTERS`] are left: those with the largest values, and of equal values the
+/// older ones. Returns how many were unmarked.
 fn keep_largest(shown: &mut [bool], value: impl Fn(usize) -> Option<f64>) -> usize {
     let places = || shown.iter().enumerate().filter(|(_, is_shown)| **is_shown);
     let rest = places().count().saturating_sub(MOST_COUNTERS);
@@ -273,8 +273,8 @@ fn keep_largest(shown: &mut [bool], value: impl Fn(usize) -> Option<f64>) -> usi
     rest
 }
 
-/// Names entries by their differences: the instance alone if all entries are of one counter, and the object
-/// only if there are several.
+/// Names entries by their differences: by the instance alone if all entries are of one counter, and with the
+/// object only if they are of several objects.
 fn name_entries(entries: &mut [Entry<'_>], names: &[String]) {
     let whats: Vec<_> = entries.iter().filter_map(|entry| Some(&entry.line?.what)).collect();
     let Some(first) = whats.first() else { return };

@@ -47,7 +47,7 @@ impl Kind {
 /// A counter of a pane, and the look of its lines.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Counter {
-    /// The counter path. With wildcards it has several lines, of which the first has the look of the counter.
+    /// The counter path. A path with wildcards gives several lines, of which the first has the look below.
     pub(crate) path: String,
     /// Whether the path has a wildcard in the place of the counter.
     pub(crate) has_several: bool,
@@ -62,8 +62,8 @@ pub(crate) struct Counter {
 }
 
 impl Counter {
-    /// A counter with this path and the look of this number, for which callers take its place in
-    /// the pane.
+    /// A counter with this path, and with the look of this number; callers give the counter's
+    /// place in the pane as the number.
     pub(crate) fn new(path: &str, number: usize) -> Self {
         let (colour, marker) = look(number % LOOKS);
         Self {
@@ -84,8 +84,8 @@ pub(crate) struct Pane {
     pub(crate) title: String,
     pub(crate) kind: Kind,
     pub(crate) counters: Vec<Counter>,
-    /// The place of the column by which a table is ordered; `None` for the source's order, or if it
-    /// is reversed for that of the names.
+    /// The place of the column by which a table is ordered. `None` is the order of the source, or,
+    /// with `is_reversed`, the order of the names from the last to the first.
     pub(crate) sort: Option<usize>,
     /// Whether the order is reversed, to the smallest value or the last name first.
     pub(crate) is_reversed: bool,
@@ -97,15 +97,15 @@ pub(crate) struct Pane {
     pub(crate) share: Option<Share>,
 }
 
-/// The place of a pane that the user has chosen.
+/// The place on the screen that the user has given to a pane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Share {
     /// The number of the row, from above.
     pub(crate) row: u16,
-    /// The share of the width that the row has beyond the least width of its panes.
+    /// The pane's share of the width that its row has beyond the least widths of its panes.
     pub(crate) width: u16,
-    /// The share of the height that the row has beyond the least height of rows. The largest share
-    /// of a row's panes counts.
+    /// The row's share of the height that the screen has beyond the least heights of the rows. Of the
+    /// panes of a row, the one with the largest share decides.
     pub(crate) height: u16,
 }
 

@@ -9,14 +9,14 @@ pub(super) struct Looks {
 }
 
 impl Looks {
-    /// The numbers after each of these looks was taken once.
+    /// The numbers of lines after each of these looks was taken once.
     pub(super) fn of(taken: impl Iterator<Item = (u8, char)>) -> Self {
         let mut this = Self { looks: [0; LOOKS], colours: [0; COLOURS.len()] };
         taken.for_each(|one| this.take(one));
         this
     }
 
-    /// The number by which [`look`] returns this look; `None` if there is none.
+    /// The number for which [`look`] returns this look; `None` if no number gives it.
     fn number_of(wanted: (u8, char)) -> Option<usize> {
         (0..LOOKS).find(|number| look(*number) == wanted)
     }
@@ -26,8 +26,8 @@ impl Looks {
         Self::number_of(look).and_then(|number| self.looks.get(number)) == Some(&0)
     }
 
-    /// Counts one more line with this look. Of a look that is none of [`LOOKS`] only the colour
-    /// counts.
+    /// Counts one more line with this look. For a look that no number gives, only the colour is
+    /// counted.
     pub(super) fn take(&mut self, taken: (u8, char)) {
         let number = Self::number_of(taken);
         if let Some(count) = number.and_then(|number| self.looks.get_mut(number)) {
@@ -38,8 +38,8 @@ impl Looks {
         }
     }
 
-    /// The number of a look that the fewest lines have, if possible in a colour that the fewest have: the first such one
-    /// from a colour on.
+    /// The number of a look that the fewest lines have. Of several such looks, it is one in a colour that the fewest
+    /// lines have, and of several such colours the first from the colour `from` on.
     pub(super) fn next(&self, from: u8) -> usize {
         let key = |number: &usize| {
             let colour = number % COLOURS.len();

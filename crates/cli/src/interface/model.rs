@@ -100,7 +100,7 @@ pub(crate) enum Effect {
         /// The distance of shown samples: 1 if every sample is shown, 2 if every second one is.
         every: u64,
     },
-    /// Read a part of a recording again: some samples of this many that it has.
+    /// Read a part of a recording again. The part has `samples` samples; of many, not every one is read.
     Near {
         source: usize,
         window: Window,
@@ -330,7 +330,7 @@ impl Model {
         self.formatted(time, format)
     }
 
-    /// A time in the user's zone, with the date unless it is that of the newest live sample.
+    /// A time in the user's zone, with the date unless the newest live sample is of the same date.
     pub(crate) fn day_and_time(&self, time: FileTime) -> String {
         let live = self.sources.iter().filter(|one| one.is_live);
         let now = live.filter_map(|one| one.past.times().back().copied()).max();
@@ -354,7 +354,7 @@ pub(crate) type RowKey = (usize, Identity, Option<String>);
 /// A row of a table: the readings of one instance, one for each column.
 pub(crate) struct Row<'a> {
     pub(crate) name: String,
-    /// The only counter of the row, if its path has several.
+    /// The counter of the row, if the row's path has several counters, each with rows of its own; otherwise `None`.
     pub(crate) counter: Option<&'a str>,
     /// The number of the instance's source.
     pub(crate) source: usize,

@@ -65,8 +65,8 @@ impl Near {
         self.window.from <= window.from && window.to <= self.window.to
     }
 
-    /// The lines: those of the whole recording in their order, as they are in this part, and then those that only this
-    /// part has.
+    /// The lines of the whole recording in their order, each with its samples in this part if the part has the line;
+    /// and then the lines that only this part has.
     fn lines<'a>(&'a self, whole: &'a Past) -> Vec<(LineKey, &'a Past, &'a Line)> {
         let of = |line: &'a Line| {
             let near = self.lines.get(&line.number).and_then(|place| self.past.lines().get(*place));

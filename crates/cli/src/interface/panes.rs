@@ -239,7 +239,7 @@ impl Model {
         let area = self.pane_area();
         let places = places(self, area);
         let Some((_, own)) = places.iter().find(|(place, _)| *place == self.focus) else { return };
-        // The edge behind the pane is moved; that of the last pane before it.
+        // The edge behind the pane is moved; for the last pane, the edge before it.
         let behind = places.iter().find(|(_, at)| match vertical {
             true => at.y == own.y + own.height,
             false => at.y == own.y && at.x == own.x + own.width,

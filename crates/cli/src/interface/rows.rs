@@ -1,4 +1,5 @@
-//! The rows of a table: one for each instance, and for each counter of a path to several; filtered, and ordered as a list or a tree.
+//! The rows of a table, filtered, and ordered as a list or a tree. Each instance has a row. If a path is that of
+//! several counters, the instance has a row for each of them.
 
 use super::layout::Pane;
 use super::model::{Model, Row};

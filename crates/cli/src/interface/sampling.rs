@@ -246,7 +246,7 @@ impl Reader {
         self.send(Event::Failed(Some(why)))
     }
 
-    /// Sends the error that ended recording, new faults, and that the faults are over.
+    /// Tells the interface of an error that ended recording, of new faults, and of the end of all faults.
     fn tell_faults(&mut self) -> Result<(), Ended> {
         if let Some(error) = self.steered.take_failure() {
             self.send(Event::Recording(None))?;

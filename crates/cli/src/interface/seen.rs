@@ -27,10 +27,10 @@ pub(crate) struct Seen {
     pub(crate) samples: Samples,
     /// The newest sample.
     pub(crate) latest: Sample,
-    /// The sample that tables show at an earlier time; without values if there is no sample of that time. `None` for
-    /// the newest sample, and until a recording was read at that time.
+    /// The sample that tables show if the shown time is an earlier one; without values if the sample of that time is no
+    /// longer kept. `None` while the newest sample is shown, and until a recording was read at the earlier time.
     pub(crate) looked: Option<Sample>,
-    /// The distance of the shown samples of a recording; more than 1 if there are more samples than are kept.
+    /// The distance of the shown samples of a recording: 1 for every sample, more if not all samples are kept.
     pub(crate) every: u64,
     pub(crate) is_loading: bool,
     /// The reason why a part of the source cannot be read at present; `None` if all can be.

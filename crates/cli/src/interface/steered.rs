@@ -28,8 +28,8 @@ struct Shared {
     failure: Option<SourceError>,
 }
 
-/// A recording in progress, with the titles that it writes and the catalogue's generation from
-/// which they are.
+/// A recording in progress, with the titles that it writes and the generation of the catalogue at
+/// which the titles were read.
 struct Recorder {
     writer: RecordingWriter,
     generation: Option<u64>,

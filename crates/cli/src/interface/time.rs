@@ -36,8 +36,8 @@ impl Model {
     }
 
     /// Moves the window, and the cursor if there is one, by so many steps of 100 ns, within the
-    /// time of the samples. At its end the window follows new samples, unless the charts are
-    /// frozen.
+    /// time of the samples. At the end of that time the window follows new samples, unless the
+    /// charts are frozen.
     pub(super) fn scroll(&mut self, by: i64) {
         let (Some(window), Some(span)) = (self.window(), self.span()) else { return };
         let end = window.to.0.saturating_add(by);

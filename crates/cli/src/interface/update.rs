@@ -458,8 +458,9 @@ impl Model {
         }
     }
 
-    /// The place of the counter in the selected line of the legend, or of the column by which a
-    /// table is sorted (the first if by none); `None` if there is none.
+    /// The place of the selected counter in the focused pane: the counter of the selected line of the
+    /// legend, or in a table the column by which it is sorted, or else the first column. `None` if
+    /// there is no such line or column.
     fn selected_place(&self) -> Option<usize> {
         let pane = self.view.panes.get(self.focus)?;
         if pane.kind == Kind::Table {

@@ -39,7 +39,7 @@ impl Model {
     }
 
     /// Shows the view with this name at the shown time, as it was when it was last shown. A built-in view is shown as
-    /// it is built in if it is already shown or lacks counters. `false` if there is no such view.
+    /// it is built in if it is the shown view, or if counters were taken out of it. `false` if there is no such view.
     pub(super) fn show_named(&mut self, name: &str, effects: &mut Vec<Effect>) -> bool {
         let whole = View::built_in(name);
         let place = self.left.iter().position(|one| one.view.name == name);
@@ -58,7 +58,7 @@ impl Model {
     }
 
     /// Shows a view with these states of its panes. The previous view is kept, unless it has the
-    /// same name, with at most [`MOST_LEFT`] in all.
+    /// same name. At most [`MOST_LEFT`] earlier views are kept.
     fn put(&mut self, view: View, states: Vec<PaneState>) {
         let before = std::mem::replace(&mut self.view, view);
         let states = std::mem::replace(&mut self.states, states);

@@ -21,7 +21,8 @@ pub(crate) struct Wide {
     records: Option<Records>,
     /// The number of counters without a column, because they appeared after the first sample.
     late: usize,
-    /// The number of samples since the titles had to be printed again; they are repeated for each page.
+    /// The number of the next line. It is set back to 0 where the titles are needed again; they stand above line 0
+    /// and above the first line of each further page.
     lines: usize,
     /// The number of columns for which titles were printed.
     shown: usize,
@@ -61,7 +62,7 @@ const NARROWEST: usize = 6;
 const GAP: usize = 2;
 
 impl Wide {
-    /// A writer without columns yet. `interval` is the time between live samples.
+    /// A writer without columns yet. `interval` is the time between samples; `None` if it is not known.
     pub(crate) fn new(interval: Option<Duration>) -> Self {
         let (columns, places) = (Vec::new(), HashMap::new());
         Self { columns, places, records: None, late: 0, lines: 0, shown: 0, interval }

@@ -65,7 +65,8 @@ pub(super) fn write(
     Ok(filled)
 }
 
-/// Writes the files of objects with known columns.
+/// Writes the file of each object into a folder; all columns of the objects are known by now. Returns the numbers of
+/// samples and bytes.
 fn fill(
     global: &Global,
     paths: &[String],
@@ -154,7 +155,7 @@ struct Object {
     columns: Vec<Column>,
     places: HashMap<TitleIndex, usize>,
     rows: Vec<Row>,
-    /// The rows of the sample that is being added.
+    /// The places in `rows` of the rows of the sample that is being added, by instance.
     of_sample: HashMap<Option<Identity>, usize>,
     file: Option<(PathBuf, ArrowWriter<File>, Arc<Schema>)>,
 }
@@ -195,8 +196,8 @@ impl Object {
         });
     }
 
-    /// The number of values that are not written yet, with four more for each row: its instance,
-    /// process and time.
+    /// The number of values that are not written yet. For its instance, process and time, each row
+    /// counts as four values more.
     fn values(&self) -> usize {
         self.rows.len() * (self.columns.len() + 4)
     }
@@ -291,7 +292,7 @@ impl Object {
         Ok(())
     }
 
-    /// Writes the rows that are kept as a row group.
+    /// Writes the rows that are not written yet, as one row group of the file.
     fn flush(&mut self) -> Result<(), Failure> {
         let Some((path, writer, schema)) = &mut self.file else { return Ok(()) };
         let mut rows = std::mem::take(&mut self.rows);
@@ -337,7 +338,7 @@ impl Object {
     }
 }
 
-/// The values of a column.
+/// The values of a column as an array of Arrow: of whole numbers or, for other counter types, of doubles.
 fn array_of(
     column: &Column,
     values: impl Iterator<Item = Option<CookedValue>>,
@@ -358,7 +359,8 @@ fn array_of(
     Arc::new(array.finish())
 }
 
-/// The name, with a number behind it if it was returned before, without regard to case.
+/// The name, or the name with a number behind it if `names` has it already, without regard to case. What is
+/// returned is added to `names` in lower case.
 fn unique(names: &mut HashSet<String>, name: &str) -> String {
     let numbered = (1_u64..).map(|count| format!("{name} #{count}"));
     let mut all = std::iter::once(name.to_string()).chain(numbered);

@@ -1,7 +1,7 @@
 //! A walk through a data block that may be damaged.
 //!
-//! `DataBlock::scan` decides what is damaged, and where. The walk follows the lengths in the block
-//! as far as they are possible, so that everything before and behind a damage is shown.
+//! `DataBlock::scan` and, for each object, `PerfObject::parse` decide what is damaged, and where. The walk follows
+//! the lengths in the block as far as they are possible, so that everything before and behind a damage is shown.
 
 mod objects;
 
@@ -128,8 +128,8 @@ impl<'a> Walk<'a> {
         self.ahead.push(error);
     }
 
-    /// Passes an item to the sink. The damages that lie in it follow, unless the item is a
-    /// structure: these follow its fields.
+    /// Passes an item to the sink, and then the damages that lie in it. The damages of a structure
+    /// are passed with the fields in which they lie.
     fn emit(&mut self, item: &Item<'_>, sink: Sink<'_>) {
         sink(item);
         if item.kind == Kind::Structure {

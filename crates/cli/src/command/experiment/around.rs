@@ -1,8 +1,8 @@
 //! Readings around events: what the sensors of intervals read shortly before and after.
 //!
-//! *Before* is the mean of all readings less than a time before an event of a name, *after* of those less than it
-//! after the event; of a section before its start and after its end. A reading near two events counts for both. The
-//! mean of all readings stands beside them.
+//! *Before* is the mean of the readings that came less than a given time before an event of a name, *after* that of
+//! the readings that came less than this time after the event; for a section, before its start and after its end. A
+//! reading near two events counts for both. *Overall* is the mean of all readings.
 
 use super::figures::{Scale, titled};
 use crate::text::style::Style;
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// The most readings that are kept, and the most events. Further ones are only counted.
 const MOST: usize = 4 << 20;
-/// The most pairs of an event's name and a sensor, and the most names and the most sensors alone.
+/// The most pairs of an event's name and a sensor; also the most names of events, and the most sensors.
 const MOST_PAIRS: usize = 4096;
 
 /// The name and the kind of events; the kind is `None` for sections.
@@ -32,12 +32,12 @@ pub(in crate::command) struct Around {
     /// The names of events, in the order in which they first came.
     names: Vec<Name>,
     places: HashMap<Name, usize>,
-    /// The events: the place of the name in `names`, the beginning and the end.
+    /// The events: the place of the name in `names`, the beginning and the end in seconds.
     events: Vec<(usize, f64, f64)>,
     left_out: u64,
 }
 
-/// The mean of a number of readings.
+/// The sum and the number of some readings, for their mean.
 #[derive(Clone, Copy, Default)]
 struct Mean {
     sum: f64,
@@ -45,14 +45,14 @@ struct Mean {
 }
 
 impl Mean {
-    /// The mean of the readings, if `sum` is the sum of each reading less `middle`; `None` without
-    /// readings.
+    /// The mean of the readings; `None` without readings. `sum` is the sum of the differences between
+    /// the readings and `middle`.
     fn value(self, middle: f64) -> Option<f64> {
         (self.count > 0).then(|| middle + self.sum / self.count as f64)
     }
 }
 
-/// The means of a sensor's readings around the events of a name.
+/// The means of a sensor's readings before and after the events of a name, each with the number of its readings.
 pub(in crate::command) struct AroundRow {
     event: Name,
     sensor: String,
@@ -69,7 +69,7 @@ impl Around {
     }
 
     /// Adds a reading of an interval, with its time in seconds. A reading that finds no room is
-    /// only counted, and one that is not finite is ignored.
+    /// only counted as left out, and a value that is not finite is ignored.
     pub(in crate::command) fn add_reading(&mut self, sensor: &str, time: f64, value: f64) {
         let is_full = self.kept >= MOST
             || !self.readings.contains_key(sensor) && self.readings.len() >= MOST_PAIRS;
@@ -84,9 +84,9 @@ impl Around {
         }
     }
 
-    /// Adds an event of a source that is no interval, with its time as `from` and `to`, or a
-    /// section (`kind` is `None`) with the times of its start and end. One that finds no room is
-    /// only counted.
+    /// Adds an event of a source that is no interval, with its time as `from` and as `to`, or a
+    /// section (`kind` is `None`) with the times of its start and end. What finds no room is
+    /// only counted as left out.
     pub(in crate::command) fn add_event(
         &mut self,
         name: &str,
@@ -108,13 +108,13 @@ impl Around {
         self.events.push((place, from, to));
     }
 
-    /// The means by event name and sensor; pairs that find no room are counted.
+    /// The means by event name and sensor; pairs that find no room are only counted as left out.
     pub(in crate::command) fn rows(&mut self) -> Vec<AroundRow> {
         let mut rows: Vec<(usize, AroundRow)> = Vec::new();
         for (sensor, readings) in &mut self.readings {
             readings.sort_by(|one, other| one.0.total_cmp(&other.0));
             let middle = readings.iter().map(|one| one.1 / readings.len() as f64).sum::<f64>();
-            // The sum of all readings before each one, without the mean, so that little is rounded off.
+            // For each reading, the sum of all before it, each with the mean subtracted so that little is rounded off.
             let mut sums = vec![0.0];
             for (_, value) in &*readings {
                 sums.push(sums.last().copied().unwrap_or_default() + (value - middle));
@@ -193,7 +193,7 @@ impl Around {
         table
     }
 
-    /// A note if events and readings were left out, or if there are no rows; otherwise `None`.
+    /// A note if events or readings were left out, or if there are no rows; otherwise `None`.
     pub(in crate::command) fn note(&self, rows: &[AroundRow]) -> Option<String> {
         if self.left_out > 0 {
             return Some(format!("{} events and readings are not in it", self.left_out));
@@ -202,7 +202,7 @@ impl Around {
         rows.is_empty().then(|| what.to_string())
     }
 
-    /// The rows for programs.
+    /// The rows as JSON, for programs.
     pub(in crate::command) fn json(&self, rows: &[AroundRow]) -> Value {
         let rows = rows.iter().map(|row| {
             let mean = |(mean, count): (Option<f64>, u64)| json!({"mean": mean, "count": count});

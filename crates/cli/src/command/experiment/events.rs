@@ -7,8 +7,8 @@ use std::path::Path;
 /// The most bytes of a process's name that the kernel keeps.
 const LONGEST_PROCESS: usize = 15;
 
-/// The name of an event in records. That of a probe has the file in it, since the program may have a function of
-/// the same name. `None` for the calls of every name.
+/// The name of an event in records; `None` for `call *`, the calls of every name. If a file was given for a function,
+/// its name stands before that of the function, since the program may have a function of the same name.
 pub(super) fn name_of(event: &Event) -> Option<String> {
     let name = match event {
         Event::Call(name) if name == "*" => return None,
@@ -73,7 +73,7 @@ pub(super) fn are_halves(one: &Event, other: &Event) -> bool {
     is_pair(one, other) && name_of(one) == name_of(other)
 }
 
-/// Refuses events that could not be told apart.
+/// Fails if two of the events could not be told apart in the records.
 pub(super) fn check(events: &[Event]) -> Result<(), Failure> {
     let pairs = events
         .iter()

@@ -7,7 +7,7 @@ use perfhive::experiment::{EventKind, SummaryFigures};
 use perfhive::measure::SensorName;
 use perfhive_view::number::{bytes_scaled, push_float, push_grouped};
 
-/// The line about a source that lists its processes or threads every so many seconds.
+/// The line about an event source that finds processes or threads by listing them every `every` seconds.
 pub(in crate::command) fn listed(source: &str, every: f64) -> String {
     let ms = every * 1e3;
     format!(
@@ -31,7 +31,7 @@ pub(in crate::command) struct SensorFigures<'a> {
     pub(in crate::command) figures: &'a SummaryFigures,
 }
 
-/// The table, without rows.
+/// A table of figures with its headings and without rows.
 pub(in crate::command) fn table() -> Table {
     Table::new(&[
         ("EVENT", Align::Left),
@@ -56,8 +56,9 @@ pub(in crate::command) fn titled(name: &str, kind: Option<EventKind>) -> String 
     }
 }
 
-/// Adds the rows of events, or of sections where there is no kind. `times` are delay and sample of
-/// events, time and thread time of sections.
+/// Adds the rows of the events of a kind, or of sections if `kind` is `None`. For events, `times` are the delay (from
+/// the event to the end of its sample) and the time that the sample took; for sections, their duration and the
+/// processor time of their thread.
 pub(in crate::command) fn add<'a>(
     table: &mut Table,
     title: &str,
@@ -92,7 +93,7 @@ pub(in crate::command) fn short(name: &SensorName) -> String {
     format!("{}/{}{instance}", name.group(), name.sensor())
 }
 
-/// The unit of a line and what its numbers are divided by.
+/// The unit of a line of a table, and the number by which the line's values are divided.
 pub(in crate::command) struct Scale {
     pub(in crate::command) unit: String,
     pub(in crate::command) divisor: f64,
@@ -142,7 +143,7 @@ fn row(table: &mut Table, event: &str, what: &str, figures: &SummaryFigures, sca
     table.text(Style::Faint, unit);
 }
 
-/// The line about starts and ends that are in no section.
+/// The line about the number of starts and ends that are in no section.
 pub(in crate::command) fn unmatched(count: u64) -> String {
     format!(
         "! {count} starts without an end, or ends without a start; they make no section either where events between them \
@@ -150,9 +151,9 @@ pub(in crate::command) fn unmatched(count: u64) -> String {
     )
 }
 
-/// Appends the cost of measuring: the seconds that an event takes in perfhive, the share of a time
-/// (1 for all of it) with the name of that time, and the processor seconds that a call costs the
-/// program.
+/// Appends the cost of measuring. `event` is the mean time in seconds that perfhive spends on an event, `share` the
+/// part (from 0 to 1) that perfhive took of the time named `of`, and `call` the mean processor time in seconds that a
+/// call costs the program.
 pub(in crate::command) fn push_cost(
     text: &mut String,
     event: f64,

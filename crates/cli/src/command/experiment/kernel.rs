@@ -1,4 +1,4 @@
-//! Events that the kernel tells of an unmodified program: probes and threads.
+//! Events of unmodified programs that the kernel tells of: probes, threads and processes.
 
 use super::events::name_of;
 use super::run::LISTED;
@@ -71,7 +71,7 @@ pub(super) fn watched(probes: &[Probe], process: u32) -> Result<Option<Probes>, 
     }
     let probes =
         Probes::watch(process, probes).map_err(|error| Failure::Source(error.to_string()))?;
-    // Until then the process is perfhive.
+    // Until its `execve` the process runs perfhive, not the program.
     Ok(Some(probes.after_exec()))
 }
 
@@ -89,7 +89,7 @@ pub(super) fn threads(args: &Args, process: u32) -> Result<Option<Threads>, Fail
     Ok(Some(threads))
 }
 
-/// Whether starts of threads are wanted, ends, or both (a point); `None` for neither.
+/// Which events of threads are wanted: `Start`, `End`, or `Point` for both; `None` for neither.
 pub(super) fn kind_of_threads(events: &[Event]) -> Option<EventKind> {
     let wants = |event| events.contains(&event);
     match (wants(Event::ThreadStart), wants(Event::ThreadEnd)) {
@@ -110,7 +110,7 @@ pub(super) fn watched_names(events: &[Event]) -> Vec<(&str, EventKind)> {
     watched.collect()
 }
 
-/// A note about the threads that are missed where threads are listed.
+/// A note about the threads that are missed where threads are found by listing them every `every`.
 pub(super) fn listed_threads(every: Duration) -> String {
     format!(
         "those of the program are looked for every {0} ms, so that their starts and ends are told up to \
@@ -130,7 +130,7 @@ pub(super) fn listed_processes(processes: &Processes) -> Option<String> {
     ))
 }
 
-/// The program's file, found as the system finds it.
+/// The program's file, found as the system finds it: in the folders of PATH, unless the name has a slash.
 fn program(args: &Args) -> Result<PathBuf, Failure> {
     let word = args.program.first().map(Path::new).unwrap_or(Path::new(""));
     if word.as_os_str().as_encoded_bytes().contains(&b'/') {

@@ -28,7 +28,7 @@ fn failed(error: &io::Error) -> Failure {
 fn of_process(process: u32) -> impl Fn(io::Error) -> Failure {
     move |error| match error.kind() {
         io::ErrorKind::NotFound => Failure::Missing(format!("process {process} has no experiment")),
-        // One that is stopped accepts no connection either.
+        // A perfhive that is stopped (SIGSTOP) accepts no connection either.
         io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
             Failure::Source(format!("the experiment of process {process} does not answer in time"))
         }
@@ -37,7 +37,7 @@ fn of_process(process: u32) -> impl Fn(io::Error) -> Failure {
 }
 
 /// A function that returns the failure for an error of a request to the experiment of `process`.
-/// What the experiment itself says has the exit code that `run` has for it.
+/// An error that the experiment itself answers with leads to the exit code that `run` has for it.
 fn of_request(process: u32) -> impl Fn(io::Error) -> Failure {
     move |error| match error.kind() {
         io::ErrorKind::NotFound => Failure::Missing(error.to_string()),
@@ -55,8 +55,8 @@ fn connect(process: u32) -> io::Result<ManagedExperiment> {
 type Asked = io::Result<(ManagedExperiment, Value)>;
 
 /// The experiments under way, each with its process and its answer to the request `list`. All are
-/// asked at once, so that those that hang are waited for together. One that begins or ends
-/// meanwhile is left out.
+/// asked at once, so that those that hang are waited for together. An experiment that begins or
+/// ends meanwhile is left out.
 fn ask_all() -> Result<Vec<(u32, Asked)>, Failure> {
     let running = ExperimentFolder::running().map_err(|error| failed(&error))?;
     let ask = |process| {
@@ -72,14 +72,14 @@ fn ask_all() -> Result<Vec<(u32, Asked)>, Failure> {
         (process, thread.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into())))
     });
     let mut answers: Vec<(u32, Asked)> = answers.collect();
-    // Of one that begins or ends there is nothing to manage.
+    // An experiment that begins or ends has nothing to manage.
     answers.retain(
         |(_, asked)| !matches!(asked, Err(error) if error.kind() == io::ErrorKind::NotFound),
     );
     Ok(answers)
 }
 
-/// The experiment that a process runs, or that runs the process as its program.
+/// A connection to the experiment of the perfhive with the process ID `pid`, or of the program with this process ID.
 fn find(pid: u32) -> Result<ManagedExperiment, Failure> {
     let running = ExperimentFolder::running().map_err(|error| failed(&error))?;
     if running.contains(&pid) {
@@ -90,7 +90,7 @@ fn find(pid: u32) -> Result<ManagedExperiment, Failure> {
         match listed {
             Ok((one, about)) if about["pid"] == pid => return Ok(one),
             Ok(_) => {}
-            // It may be the one that is wanted.
+            // The experiment that is looked for may be this one.
             Err(error) => hanging.push(of_process(process)(error)),
         }
     }
@@ -151,7 +151,7 @@ pub(super) fn list(global: &Global, args: &ExperimentOne) -> Outcome {
     Ok(exit)
 }
 
-/// Lists the sensors of a running experiment that can be bound and have a text in their names.
+/// Prints the sensors of a running experiment that can be bound and have the text `part` in their names.
 fn sensors(output: &Output, pid: u32, part: &str) -> Outcome {
     let mut one = find(pid)?;
     let process = one.process();
@@ -259,7 +259,7 @@ fn ask(pid: u32, request: &Value, field: &str) -> Outcome {
 }
 
 pub(super) fn bind(args: &ExperimentBind) -> Outcome {
-    // The experiment may be in another folder.
+    // The process of the experiment may have another working directory.
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.into());
     let event = match args.event.clone() {
         ExperimentEvent::LineOf(path) => ExperimentEvent::LineOf(absolute(&path)),

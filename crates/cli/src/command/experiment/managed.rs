@@ -1,4 +1,4 @@
-//! What other processes can do to a running experiment: the side of `perfhive experiment run`.
+//! The answers of `perfhive experiment run` to other processes that manage its running experiment.
 
 use super::events::{are_halves, conflict};
 use super::kernel::{
@@ -18,7 +18,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The events that can be bound to any running program.
+/// The forms of the events that can be bound to any running program, as `list` prints them.
 const BOUND: [&str; 11] = [
     "interval TIME",
     "above SENSOR LIMIT",
@@ -38,11 +38,11 @@ pub(super) struct Managed {
     pub(super) handle: ExperimentHandle,
     pub(super) sensors: Sensors,
     pub(super) global: Global,
-    /// The names of calls; `None` unless the program was started with calls.
+    /// The names of the calls that are measured; `None` if the experiment was started without events of calls.
     pub(super) names: Option<CallNames>,
     /// The events of the command line, and those that were bound later.
     pub(super) events: Vec<Event>,
-    /// The event sources that can tell the other half of a section, too.
+    /// The event sources to which the missing half of their sections can be added.
     pub(super) pairs: Vec<Pair>,
     /// The process ID of the program.
     pub(super) process: u32,
@@ -57,9 +57,9 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    /// The event source `process` of the command line, with its starts and ends. The threads and
-    /// probes of the command line are not joined: they are those of the program's children, too,
-    /// which are not found later.
+    /// The event source `process` of the command line, with its starts and ends. Nothing can be added
+    /// to the threads and probes of the command line: they cover the program's children, too, which
+    /// could not be found later.
     pub(super) fn of_command(events: &[Event], alive: AliveProcesses) -> Self {
         let is_it = |event: &&Event| matches!(event, Event::Start(_) | Event::End(_));
         Self {
@@ -102,8 +102,8 @@ impl Managed {
         ExperimentManager::serve(socket, handle, about, bind, sensors)
     }
 
-    /// The sensors that can be bound and have a text in their names, 1000 at most and how many more there are;
-    /// without a text how many there are of each group.
+    /// With a text, the sensors that can be bound and have it in their names: at most 1000, and how many more
+    /// there are. Without a text, the number of sensors of each group.
     fn sensors_with(&mut self, text: Option<&str>) -> io::Result<Value> {
         let text = text.map(str::to_lowercase);
         let mut groups: BTreeMap<String, u64> = BTreeMap::new();
@@ -133,7 +133,7 @@ impl Managed {
         })
     }
 
-    /// Binds another event. Returns a note for the manager; `None` if there is nothing to note.
+    /// Binds another event. Returns a note for the process that asked; `None` if there is nothing to note.
     fn bind(&mut self, wanted: &BindRequest) -> io::Result<Option<String>> {
         let filter = wanted.filter.as_deref().map(str::parse::<EventFilter>).transpose();
         let filter = filter.map_err(|why| refused(why.to_string()))?;
@@ -161,8 +161,8 @@ impl Managed {
         Ok(note)
     }
 
-    /// Lets an event source tell the other half of its sections, too. Returns a note for the
-    /// manager.
+    /// Adds an event to the event source at the place `pair`, which has the other half of its sections
+    /// already. Returns a note for the process that asked.
     fn join(
         &mut self,
         pair: usize,
@@ -205,7 +205,7 @@ impl Managed {
         Ok(Some(listed.map_or(joined.clone(), |listed| format!("{joined}; {listed}"))))
     }
 
-    /// Makes the calls of a name events.
+    /// Makes the calls of a name events. A filter or sensors are refused: all calls share theirs.
     fn want(&self, name: &str, wanted: &BindRequest, has_filter: bool) -> Result<(), String> {
         let refused = |what: &str| Err(what.to_string());
         match &self.names {
@@ -223,8 +223,8 @@ impl Managed {
         }
     }
 
-    /// Binds an event with an event source of its own. Returns a note for the manager; `None` if
-    /// there is nothing to note.
+    /// Binds an event with an event source of its own. Returns a note for the process that asked;
+    /// `None` if there is nothing to note.
     fn listen(
         &mut self,
         event: &Event,
@@ -284,14 +284,14 @@ impl Managed {
                             its path: 'line /PATH'";
                 return Err(Failure::Usage(format!("{event}: {what}")));
             }
-            // Bound before.
+            // `want` binds calls.
             Event::Call(_) => {}
         }
         Ok(note)
     }
 }
 
-/// The failure as the other side gets it, for the exit code that `run` would have.
+/// The failure as an error for the process that asked; its kind says which exit code `run` would have.
 fn said(failure: Failure) -> io::Error {
     let kind = match &failure {
         Failure::Missing(_) => io::ErrorKind::NotFound,
@@ -305,8 +305,8 @@ fn refused(what: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Err
     io::Error::new(io::ErrorKind::InvalidInput, what)
 }
 
-/// The event source of a running program's threads. A program with several threads is watched by
-/// lists: of it the kernel would tell only of the threads that one thread makes.
+/// The event source of a running program's threads. If the program has several threads already, new
+/// ones are found by lists: the kernel would tell only of those that one of the threads makes.
 fn threads(process: u32, events: &[Event]) -> io::Result<Threads> {
     let kind = kind_of_threads(events).unwrap_or(EventKind::Point);
     match thread_count(process)? {

@@ -18,7 +18,7 @@ use std::process::{Child, Command, ExitCode};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The first argument of the child. It is not among the commands: perfhive starts it itself.
+/// The first argument of the child, in the place of a command. No help lists it: only perfhive starts the child.
 pub(crate) const HOLD: &str = "experiment-hold";
 
 /// The longest time that the child may take to connect to its socket, and again to become the
@@ -54,7 +54,8 @@ impl Drop for OwnedChild {
 }
 
 impl HeldProgram {
-    /// Starts the child, which waits.
+    /// Starts the child and returns once it has connected to `socket`, where it waits for
+    /// [`begin`](Self::begin). `words` are the program and its arguments.
     pub(super) fn new(
         socket: &Path,
         words: &[OsString],
@@ -99,7 +100,7 @@ impl HeldProgram {
         let mut number = [0; 4];
         let begins = stream.write_all(&[1]);
         let mut read = || loop {
-            // A signal may be an event of the experiment.
+            // A signal interrupts the read: it may be an event of the experiment.
             match stream.read(&mut number) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 answer => return answer,
@@ -163,7 +164,7 @@ impl Program {
     pub(super) fn wait(mut self) -> Result<i32, Failure> {
         let process = Pid::from_raw(i32::try_from(self.child.id()).unwrap_or(i32::MAX));
         let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
-        // It stays a zombie meanwhile, and no other process gets its ID.
+        // The ended program stays a zombie until it is waited for below, and no other process gets its ID.
         while waitid(Id::Pid(process), flags) == Err(nix::errno::Errno::EINTR) {}
         let mut reaped = self.reaped.lock().unwrap_or_else(PoisonError::into_inner);
         let status = self.child.wait();
@@ -175,14 +176,14 @@ impl Program {
     }
 }
 
-/// Waits for the start and becomes the program; returns where that fails, which perfhive reports.
+/// Runs the child: waits for the start and becomes the program. Returns only if that fails; its parent reports it.
 pub(crate) fn hold(mut words: impl Iterator<Item = OsString>) -> ExitCode {
     let become_program = || -> io::Result<()> {
         let missing = || io::Error::from(io::ErrorKind::InvalidInput);
         let socket = words.next().ok_or_else(missing)?;
         let program = words.next().ok_or_else(missing)?;
         let mut stream = UnixStream::connect(socket)?;
-        // Where perfhive has ended meanwhile, nothing begins.
+        // If the parent has ended meanwhile, this fails and the program does not begin.
         stream.read_exact(&mut [0])?;
         let error = Command::new(program).args(words).exec();
         stream.write_all(&error.raw_os_error().unwrap_or_default().to_ne_bytes())

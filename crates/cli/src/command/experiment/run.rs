@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 
 /// The longest time that Ctrl-C waits until the program has ended and all is written.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The time that a program has to end by the Ctrl-C that the terminal sends it, too.
+/// The time after Ctrl-C in which the program may end by itself: the terminal sends the signal to it, too.
 const BY_ITSELF: Duration = Duration::from_millis(500);
 /// The time between lists of processes or threads, where the kernel does not tell of them.
 pub(super) const LISTED: Duration = Duration::from_millis(20);
@@ -57,7 +57,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
                     that name";
         return Err(Failure::Usage(what.to_string()));
     }
-    // A file that cannot be written is a mistake to be told at once. What is in it stays until no other is expected.
+    // A file that cannot be written is a mistake to be told at once. Its old contents stay until no other mistake is
+    // expected.
     let file = match &args.output {
         Some(path) if !is_phr(path) => {
             let file = fs::OpenOptions::new().write(true).create(true).truncate(false).open(path);
@@ -65,7 +66,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         }
         _ => None,
     };
-    // First of all, so that no descriptor of perfhive's own is taken for one it was started with.
+    // Descriptors of lines come first, so that none that perfhive opens itself is taken for one it was started with.
     let (signals_got, lines_read) = told(&args.on)?;
     let folder = ExperimentFolder::create().map_err(failed)?;
     let calls: Vec<&str> = (args.on.iter())
@@ -199,7 +200,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     let manager = managed.serve(&folder.manage(), words(args)).map_err(failed)?;
     let heard = end_on_signal(signals, program.ender());
     let code = program.wait()?;
-    // What was measured later is none of the program's run time.
+    // Events that are measured later do not belong to the program's run time.
     let busy = experiment.bindings().iter().map(|one| one.busy).sum();
     let elapsed = begun.elapsed();
     let end = experiment.end();
@@ -230,7 +231,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
 /// Warns of each wanted call that never came, with the names of at most ten that did. Warns of none
 /// if calls were left out.
 fn tell_absent_calls(on: &[ExperimentEvent], names: Option<&CallNames>, end: &ExperimentEnd) {
-    // What was left out has no name any more.
+    // The name of a call that was left out is not known: it may be a wanted one.
     let is_whole = |one: &BindingCounts| {
         &*one.source != "call" || one.filtered + one.skipped + one.missed + one.lost == 0
     };
@@ -277,7 +278,7 @@ fn told(events: &[ExperimentEvent]) -> Result<(Vec<SignalEvents>, Vec<LineEvents
     Ok((signals, lines))
 }
 
-/// The failure of an event that the command line names.
+/// The failure for an error of the event source of an event that the command line names.
 pub(super) fn wrong(event: &str, error: &io::Error) -> Failure {
     let what = format!("{event}: {error}");
     match error.kind() {
@@ -290,7 +291,7 @@ fn failed(error: io::Error) -> Failure {
     Failure::Source(error.to_string())
 }
 
-/// The address of the source, which has to be live.
+/// The address of the source. Fails if the source is a recording, or if another format than a table is chosen.
 fn checked(global: &Global) -> Result<SourceAddress, Failure> {
     if global.format != Format::Table {
         let what = "an experiment prints a table; -o FILE has every record as a line of JSON";
@@ -305,7 +306,7 @@ fn checked(global: &Global) -> Result<SourceAddress, Failure> {
     Ok(address)
 }
 
-/// Adds the readings of an interval, or other events and their sections.
+/// Adds a batch: the readings if it is of an interval, or else its events; and the sections.
 fn add_around(around: &mut Around, batch: &RecordBatch<'_>, sections: &[Section]) {
     let seconds = |time: u64| time as f64 / 1e9;
     let names: Vec<String> = batch.columns().iter().map(|one| one.name.to_string()).collect();
@@ -344,8 +345,8 @@ fn filter_of_source(args: &Args, source: &str) -> EventFilter {
     event.map_or_else(EventFilter::default, |event| filter_of(args, event))
 }
 
-/// The filter of a source that has the events of several names and kinds. That of `call *` is for the names
-/// without one of their own.
+/// The filter of an event source with events of several names and kinds. `key_of` gives the name and kind of an event
+/// of this source. The filter of `call *` is for the names without a filter of their own.
 fn filter_of_names(
     args: &Args,
     key_of: impl Fn(&ExperimentEvent) -> Option<(String, Option<EventKind>)>,
@@ -410,7 +411,7 @@ fn machine() -> Option<String> {
     Some(name.trim().to_string()).filter(|name| !name.is_empty())
 }
 
-/// The sensors of the command line.
+/// The sensors that the command line names, or the usual ones, and their data source.
 pub(super) struct Sensors {
     pub(super) sources: DataSources,
     own: String,
@@ -436,9 +437,9 @@ impl Sensors {
         Ok(sensors)
     }
 
-    /// Reads the sensors before the program begins, as often as it takes until processes are read
-    /// through BPF, where that is permitted: the program is loaded behind a third sample, which
-    /// takes many times as long as the others. Does nothing without the feature `bpf`.
+    /// With the feature `bpf`, reads the sensors three times before the program begins; without it,
+    /// does nothing. Where BPF is permitted, perfhive loads its BPF program after the third sample,
+    /// and that sample takes many times as long as others.
     fn warm(&mut self) -> Result<(), Failure> {
         const SAMPLES: usize = 3;
         if cfg!(feature = "bpf") {
@@ -451,7 +452,7 @@ impl Sensors {
         Ok(())
     }
 
-    /// Replaces the sensors by these; the error is that of the first wrong one.
+    /// Chooses the sensors that the texts name instead of those before; the error is that of the first wrong text.
     fn choose(&mut self, global: &Global, texts: &[String]) -> Result<(), Failure> {
         let mut names = Vec::new();
         for text in texts {
@@ -469,7 +470,7 @@ impl Sensors {
         Ok(())
     }
 
-    /// A new context of these sensors instead of the chosen ones.
+    /// A new context of the sensors that the texts name. The chosen sensors stay chosen.
     pub(super) fn context_of(
         &mut self,
         global: &Global,
@@ -490,7 +491,8 @@ impl Sensors {
     }
 }
 
-/// A sensor or path of Process without an instance, as that of the program; any other as it is.
+/// The text of a sensor or path. One of Process without an instance gets the program's instance; any other
+/// is returned unchanged.
 fn of_program(text: &str, own: &str, process: u32) -> String {
     if text.contains(['#', '(']) {
         return text.to_string();
@@ -515,7 +517,8 @@ fn of_program(text: &str, own: &str, process: u32) -> String {
     text.to_string()
 }
 
-/// Ends the program once this process is asked to end; returns where the signal is noted.
+/// Ends the program once this process is asked to end. Returns the place where the number of the signal is
+/// noted then; it is 0 before.
 fn end_on_signal(signals: Signals, ender: ProgramEnder) -> Arc<AtomicI32> {
     let heard = Arc::new(AtomicI32::new(0));
     let noted = Arc::clone(&heard);

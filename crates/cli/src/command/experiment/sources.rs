@@ -1,4 +1,4 @@
-//! Event sources of the command: signals to it, and lines that it reads.
+//! Event sources of `perfhive experiment run`: signals that it gets, and lines that it reads.
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use perfhive::experiment::{Closer, EventSource, PerfEvent};
@@ -54,7 +54,7 @@ impl EventSource for SignalEvents {
 pub(super) struct LineEvents {
     name: Arc<str>,
     file: File,
-    /// The lines that were read and not told yet.
+    /// The number of lines that were read and are not returned as events yet.
     lines: usize,
     /// Readable once the source is closed.
     closed: UnixStream,
@@ -64,7 +64,8 @@ pub(super) struct LineEvents {
 impl LineEvents {
     /// Lines on a descriptor that this process was started with.
     pub(super) fn inherited(name: &str, descriptor: u32) -> io::Result<Self> {
-        // Opened again, a file is read from its beginning, whatever the program reads of it. Only a socket cannot be.
+        // A file that is opened again is read from its beginning, whatever the program reads of it. Only a socket
+        // cannot be opened again.
         let file = match File::open(format!("/proc/self/fd/{descriptor}")) {
             Err(error) if Errno::from_io_error(&error) == Some(Errno::NXIO) => copied(descriptor),
             opened => opened,
@@ -72,7 +73,7 @@ impl LineEvents {
         Self::of(name, file?)
     }
 
-    /// Lines in a FIFO.
+    /// Lines in a FIFO; an error for any other file.
     pub(super) fn of_fifo(name: &str, path: &Path) -> io::Result<Self> {
         if !std::fs::metadata(path)?.file_type().is_fifo() {
             let what =
@@ -119,7 +120,7 @@ impl EventSource for LineEvents {
                 Err(nix::errno::Errno::EINTR) => continue,
                 Err(error) => return Err(error.into()),
             }
-            // Lines that come when the program has ended are no events of it.
+            // Lines that come after the source was closed, when the program has ended, are no events.
             if waited.get(1).and_then(PollFd::any) == Some(true) {
                 return Ok(None);
             }

@@ -91,7 +91,7 @@ impl Rows {
         self.records.row(text, fields.into_iter().chain(local));
     }
 
-    /// Empty fields in place of those that only readings have.
+    /// Empty fields for the keys behind `message`, which only readings have.
     fn none<'a>(&self) -> impl Iterator<Item = Field<'a>> + use<'a> {
         std::iter::repeat_n(Field::None, if self.names.is_some() { 6 } else { 4 })
     }

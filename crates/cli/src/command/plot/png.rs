@@ -54,7 +54,7 @@ pub(super) fn encode(drawing: &Drawing) -> Option<Vec<u8>> {
     pixels.encode_png().ok()
 }
 
-/// The letters of a drawing that its PNG file shows as question marks, each once. Control characters are none.
+/// The letters of a drawing that its PNG file shows as question marks, each once. Control characters do not count.
 pub(super) fn lost(drawing: &Drawing) -> String {
     let mut lost = String::new();
     for shape in &drawing.shapes {

@@ -2,7 +2,7 @@
 
 use crate::args::Global;
 
-/// Whether the source is this machine, and owners and command lines can be looked up.
+/// Whether owners and command lines can be looked up: on Linux, if the source is this machine.
 pub(super) fn are_known(global: &Global) -> bool {
     let address = global.source.parse::<perfhive::SourceAddress>();
     cfg!(target_os = "linux") && address.is_ok_and(|address| address.is_this_machine())

@@ -14,8 +14,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
-/// The most summaries of times and sensors that are kept. The sketch of one takes up to some 16
-/// KiB.
+/// The most summaries of times and sensors that are kept. A summary takes up to some 16 KiB.
 const MOST_FIGURES: usize = 8192;
 /// The most sensors of which the units are kept, and the most event sources with an interval.
 const MOST_SENSORS: usize = 4096;
@@ -74,7 +73,7 @@ pub(super) fn run(global: &Global, args: &Args, file: &Path) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// The kind of an event for the kind of its line.
+/// The kind of the event in a record: start, end, or point for every other kind of record.
 fn kind_of(kind: RecordKind) -> EventKind {
     match kind {
         RecordKind::Start => EventKind::Start,
@@ -94,8 +93,8 @@ struct Events {
     name: String,
     kind: Option<EventKind>,
     count: u64,
-    /// In seconds: of events the delay and the time that the sample took, of sections the time and
-    /// the thread's processor time.
+    /// In seconds: of events the delay and the time that the sample took, of sections the duration
+    /// and the processor time of their thread.
     times: [SummaryFigures; 2],
     sensors: BTreeMap<String, SummaryFigures>,
 }
@@ -114,7 +113,7 @@ struct Sensor {
     per_second: Option<u64>,
 }
 
-/// The contents of all lines of a file of records.
+/// The facts and figures from the lines of a file of records.
 #[derive(Default)]
 struct Records {
     /// Whether the line about the experiment was read.
@@ -135,10 +134,11 @@ struct Records {
     clocks: HashSet<String>,
     /// The readings around events; `None` if the user did not ask for them.
     around: Option<Around>,
-    /// From the last line: the seconds of the experiment, the number of starts and ends without the
-    /// other, and the sources. `None` before it is read.
+    /// From the last line: the seconds of the experiment, the number of starts without an end and of
+    /// ends without a start, and the event sources. `None` before that line is read.
     end: Option<(f64, u64, Vec<Value>)>,
-    /// From the last line: the seconds that an event took in perfhive, and a call in the program.
+    /// From the last line, in seconds: the mean time of an event in perfhive, and the mean processor time of a call
+    /// in the program.
     costs: [Option<f64>; 2],
 }
 
@@ -214,8 +214,8 @@ impl Records {
         self.span = Some((first.min(time), last.max(time)));
     }
 
-    /// The place in `events` of a key, added where it is new; `None` beyond [`MOST_FIGURES`], which
-    /// is counted in `left_out`.
+    /// The place in `events` of a key, added where it is new; `None` if a new one would exceed
+    /// [`MOST_FIGURES`], and the event is then counted in `left_out`.
     fn place(&mut self, key: EventKey) -> Option<usize> {
         if let Some(place) = self.places.get(&key) {
             return Some(*place);

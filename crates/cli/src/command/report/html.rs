@@ -29,8 +29,8 @@ figure{margin:0}figcaption{font-size:.9em;font-weight:600}svg{width:100%;height:
 svg text{fill:var(--faint);font-size:11px}.key{font-size:.8em;color:var(--faint)}.key span{margin-right:.8em}\
 summary{cursor:pointer;color:var(--faint);margin:.8em 0}";
 
-/// A text, escaped for HTML. Characters that could turn a line around are escaped too, as on a
-/// terminal.
+/// A text, escaped for HTML when it is displayed. Control characters and those that change the
+/// direction of writing are escaped too, as on a terminal.
 struct Html<'a>(&'a str);
 
 impl fmt::Display for Html<'_> {

@@ -84,7 +84,7 @@ pub(in crate::command) fn shown(
     format!("{} {}", shown.number, shown.unit).trim_end().to_string()
 }
 
-/// The path of a counter; `None` is an object without instances.
+/// The path of a counter; a `label` of `None` means an object without instances.
 pub(in crate::command) fn path(object: &str, label: Option<&str>, counter: &str) -> String {
     match label {
         Some(label) => format!("\\{object}({label})\\{counter}"),

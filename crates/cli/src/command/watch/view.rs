@@ -45,8 +45,8 @@ const NARROW: usize = 60;
 
 impl View {
     /// The view of a sample's selected readings. With a `screen` (history and number of lines) the readings
-    /// have curves, and are no more than fit into the lines. In the `first` sample of a live source, values
-    /// that need two samples are missing without a reason.
+    /// have curves, and are no more than fit into the lines. With `first`, as for the first sample of a live
+    /// source, missing values are shown without the reason.
     pub(super) fn new(sample: &Sample<'_>, screen: Option<(&History, usize)>, first: bool) -> Self {
         let narrow = sample.width < NARROW;
         let query = sample.query;
@@ -88,8 +88,8 @@ impl View {
         }
     }
 
-    /// Prints the view. With a `screen` (number of lines and interval), the view has no more lines, and the
-    /// title has the interval.
+    /// Prints the view. With a `screen` (number of lines and interval), the view is cut to this number of lines,
+    /// and the title has the interval.
     pub(super) fn render(
         &self,
         out: &mut String,

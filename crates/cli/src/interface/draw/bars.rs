@@ -13,7 +13,7 @@ use ratatui_core::style::{Modifier, Style};
 /// The characters that end a bar, for 0 to 7 eighths of a cell.
 const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
-/// A bar that fills `part` (0 to 1) of so many cells.
+/// The text of a bar that fills `part` (0 to 1) of `cells` cells.
 pub(super) fn bar(cells: u16, part: f64) -> String {
     let eighths = (part.clamp(0.0, 1.0) * f64::from(cells) * 8.0).round() as usize;
     let mut text = "█".repeat(eighths / 8);

@@ -65,8 +65,8 @@ impl Screen<'_> {
         }
     }
 
-    /// The value of an entry as text, the newest one or that at the cursor, or the reason why there is none; and
-    /// whether the text is a value.
+    /// The value of an entry at the shown time, as text, or the reason why there is none; and whether the text is a
+    /// value.
     fn entry_value(&self, model: &Model, place: usize, entry: &Entry<'_>) -> (String, bool) {
         let Some(line) = entry.line else {
             let counter =
@@ -129,7 +129,8 @@ impl Screen<'_> {
 }
 
 impl Model {
-    /// The number of entries behind the last line of a legend if `next` is the first of them; otherwise 0.
+    /// The number of entries that a legend has no room for, if the entry `next` is the first of them; otherwise 0.
+    /// The legend has `lines` lines and begins with the entry `first`.
     fn left_out_after(&self, next: usize, all: usize, first: usize, lines: usize) -> usize {
         if next == first + lines { all.saturating_sub(next) } else { 0 }
     }

@@ -10,8 +10,8 @@ use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
 
 impl Screen<'_> {
-    /// Draws an empty window with a title, `wide` and `high` cells large or as large as `area`.
-    /// Returns the area inside the frame.
+    /// Draws an empty window with a title. It is `wide` cells wide and `high` cells high, but no
+    /// larger than `area`. Returns the area inside its frame.
     fn window(&mut self, title: &str, wide: u16, high: u16, area: Rect) -> Rect {
         let (wide, high) = (wide.min(area.width), high.min(area.height));
         let outer = Rect {

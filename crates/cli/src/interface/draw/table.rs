@@ -28,8 +28,8 @@ struct Column {
     title: String,
 }
 
-/// The arrow behind the title of the column by which the table is sorted, or an empty text; `None`
-/// is the column of instances, which has an arrow only in reversed order.
+/// The arrow behind the title of a column; empty unless the table is sorted by this column. A
+/// `column` of `None` is that of the instances, which has an arrow only in reversed order.
 fn arrow(pane: &Pane, column: Option<usize>) -> &'static str {
     match (pane.sort == column, pane.is_reversed) {
         (true, true) => "▴",

@@ -53,8 +53,8 @@ pub(crate) struct Growth {
 }
 
 impl Growth {
-    /// The growth of files with their length at present; made before they are opened. `None` if
-    /// there are none, or if one is no regular file.
+    /// These files with their present length, to be made before the recording is opened. `None` if
+    /// there are no files, or if one is no regular file.
     pub(crate) fn of(files: Vec<PathBuf>, reopen: Reopen) -> Option<Self> {
         let length = length(&files)?;
         Some(Self { files, length, reopen, pause: PAUSE })
@@ -135,8 +135,8 @@ impl Reader {
         lacking.iter().any(|path| self.query.add(path).is_ok_and(|id| self.query.remove(id)))
     }
 
-    /// Goes behind the first of the recent samples; `false` if there is none, or the recording does
-    /// not have it any more.
+    /// Moves the place of reading behind the first of the recent samples. `false` if there are none, or
+    /// if the recording does not have that sample any more.
     fn find(&mut self) -> Result<bool, QueryError> {
         self.renew()?;
         let Some((time, _)) = self.recent.0.front().copied() else { return Ok(false) };

@@ -1,5 +1,5 @@
-//! Charts as SVG. The means of a curve's parts are a line, with an area above it up to the greatest
-//! values.
+//! Charts as SVG. The line of a curve goes through the means of its parts; an area above the line
+//! reaches up to the greatest values of the parts.
 
 use super::Html;
 use crate::command::report::text::{shown, time};
@@ -71,9 +71,10 @@ impl Scale {
     }
 }
 
-/// The lowest and the highest value on a chart: for percentages at least 0 and 100; otherwise from
-/// 0 (from the least value if it is negative), or from below the least value if that is more than
-/// half of the greatest. Limits that are far from the values do not count.
+/// The lowest and the highest value on a chart. A chart of percentages has at least the range from 0
+/// to 100. Any other begins at 0, or at the least value if that is negative; if the least value is
+/// more than half of the greatest, the chart begins a little below it. Limits that are far from the
+/// values do not count.
 fn range(unit: &str, lines: &[(Option<&str>, &CounterReport)], limits: &[f64]) -> (f64, f64) {
     let low = lines.iter().map(|(_, counter)| counter.summary.minimum);
     let high = lines.iter().map(|(_, counter)| counter.summary.maximum);
