@@ -19,23 +19,23 @@ struct Column<const N: usize> {
     is_on: bool,
 }
 
-/// The counts of processors (or of NUMA nodes) that come and go, and their sums. The counts are taken
-/// to have 32 bits.
+/// The counts of processors (or of NUMA nodes) that come and go, and their sums. `MOST` is the largest
+/// value of a count, behind which it wraps.
 #[derive(Debug)]
-pub(crate) struct Tally<const N: usize> {
+pub(crate) struct Tally<const N: usize, const MOST: u64 = { u32::MAX as u64 }> {
     columns: Vec<Column<N>>,
     sums: [u64; N],
     /// Whether any sample so far had a processor.
     started: bool,
 }
 
-impl<const N: usize> Default for Tally<N> {
+impl<const N: usize, const MOST: u64> Default for Tally<N, MOST> {
     fn default() -> Self {
         Self { columns: Vec::new(), sums: [0; N], started: false }
     }
 }
 
-impl<const N: usize> Tally<N> {
+impl<const N: usize, const MOST: u64> Tally<N, MOST> {
     /// Takes the next sample: the number of each processor that is on, and its counts since the
     /// start of the machine.
     pub(crate) fn update(&mut self, now: &[(u32, [u64; N])]) {
@@ -57,7 +57,7 @@ impl<const N: usize> Tally<N> {
             column.is_on = true;
             let told = column.shown.iter_mut().zip(&mut self.sums);
             for ((last, count), (shown, sum)) in column.last.iter_mut().zip(counts).zip(told) {
-                let grown = growth(*last, *count);
+                let grown = growth(*last, *count, MOST);
                 *last = *count;
                 *shown = shown.wrapping_add(grown);
                 *sum = sum.wrapping_add(grown);
@@ -88,11 +88,11 @@ impl<const N: usize> Tally<N> {
     }
 }
 
-/// The growth of a 32-bit count that may have wrapped. A growth by half the range or more is taken
-/// for a count that shrank, and gives 0.
-fn growth(last: u64, now: u64) -> u64 {
-    let grown = now.wrapping_sub(last) & 0xffff_ffff;
-    if grown > 0x7fff_ffff { 0 } else { grown }
+/// The growth of a count that wraps behind `most`, all of whose bits are set. A growth by half the
+/// range or more is taken for a count that shrank, and gives 0.
+fn growth(last: u64, now: u64, most: u64) -> u64 {
+    let grown = now.wrapping_sub(last) & most;
+    if grown > most / 2 { 0 } else { grown }
 }
 
 /// Calls `add` with the number of each processor in the heading of a table. Returns `false` if
@@ -288,6 +288,11 @@ mod tests {
         tally.update(&[(0, [0xffff_fff0])]);
         tally.update(&[(0, [0x10])]);
         assert_eq!(sums(&tally), 0x1_0000_0010);
+        // A count of 64 bits grows by more than one of 32 bits can.
+        let mut wide = Tally::<1, { u64::MAX }>::default();
+        wide.update(&[(0, [7])]);
+        wide.update(&[(0, [1 << 40])]);
+        assert_eq!(wide.sums()[0], 1 << 40);
         // Processors that stay away are forgotten.
         for number in 0..1000 {
             tally.update(&[(number, [1])]);

@@ -65,7 +65,7 @@ pub(super) struct Nodes {
     /// The `meminfo` of the node that is being read, without the words `Node N `.
     text: Vec<u8>,
     counts: Vec<(u32, [u64; EVENTS.len()])>,
-    tally: Tally<{ EVENTS.len() }>,
+    tally: Tally<{ EVENTS.len() }, { u64::MAX }>,
 }
 
 struct Node {
