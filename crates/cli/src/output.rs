@@ -121,7 +121,7 @@ impl Output {
         self.is_table() && self.terminal
     }
 
-    /// The columns and lines of the terminal; `None` if the result goes to no terminal.
+    /// The columns and lines of the terminal; `None` if the result goes to no terminal, or if its size is unknown.
     pub(crate) fn size(&self) -> Option<(usize, usize)> {
         let (terminal_size::Width(columns), terminal_size::Height(lines)) =
             terminal_size::terminal_size_of(io::stdout()).filter(|_| self.terminal)?;

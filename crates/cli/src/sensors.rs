@@ -271,8 +271,8 @@ fn explain(error: MeasureError, global: &Global) -> Failure {
     }
 }
 
-/// The failure with the reason why a sensor is missing: this machine lacks the counter, or its object is
-/// damaged. `None` if neither is the reason.
+/// The failure with the reason why a sensor is missing: this machine lacks the counter, the provider of its object
+/// does not answer, or the object is damaged in the first sample of a recording. `None` if no such reason is known.
 pub(crate) fn missing(global: &Global, name: &SensorName) -> Option<Failure> {
     let reason = absent::reason(global, name.group(), name.sensor()).map(Failure::Usage);
     reason.or_else(|| damaged_object(global, name.group()))

@@ -63,7 +63,8 @@ impl Source for Observed {
 }
 
 impl Observed {
-    /// The answer of the source to a question; if the first answer takes long, a message is printed meanwhile.
+    /// The answer of the source to a question. If `mentions` is set, it is cleared, and a message is printed if the
+    /// answer takes long.
     fn mentioned<T>(&mut self, question: impl FnOnce(&mut dyn Source) -> T) -> T {
         if !std::mem::take(&mut self.mentions) {
             return question(&mut *self.source);

@@ -9,16 +9,17 @@ pub(crate) mod wide;
 pub(crate) mod wrap;
 
 /// The text of a file in UTF-8, or in UTF-16 with a byte order mark, as PowerShell's `>` writes it;
-/// `None` for any other encoding, or if the last unit is cut.
+/// `None` if the bytes are valid in neither, or have a NUL, as UTF-16 without a mark has.
 pub(crate) fn decoded(bytes: &[u8]) -> Option<String> {
     let units = |rest: &[u8], unit: fn([u8; 2]) -> u16| {
         let (pairs, rest) = rest.as_chunks();
         let units: Vec<u16> = pairs.iter().map(|pair| unit(*pair)).collect();
         String::from_utf16(&units).ok().filter(|_| rest.is_empty())
     };
-    match bytes {
+    let text = match bytes {
         [0xff, 0xfe, rest @ ..] => units(rest, u16::from_le_bytes),
         [0xfe, 0xff, rest @ ..] => units(rest, u16::from_be_bytes),
         _ => Some(str::from_utf8(bytes).ok()?.trim_start_matches('\u{feff}').to_string()),
-    }
+    };
+    text.filter(|text| !text.contains('\0'))
 }

@@ -129,9 +129,10 @@ impl Frame {
     }
 
     /// A number that tells which source of this process filled the frame: each [`FramePool`] has a
-    /// number of its own. 0 for a frame without a pool, such as a frame of a recording that does
-    /// not state its origin. Sources count from different beginnings and by different clocks, so no
-    /// value is made of two samples with different origins.
+    /// number of its own. A frame of a recording has a number that stands for its label and belongs
+    /// to no pool. 0 for a frame with neither a pool nor a label. Sources count from different
+    /// beginnings and by different clocks, so no value is made of two samples with different
+    /// origins.
     #[must_use]
     pub fn origin(&self) -> u64 {
         self.origin
@@ -144,8 +145,8 @@ impl Frame {
         self.label.as_deref().unwrap_or_default()
     }
 
-    /// The same frame with the origin and label that its block had when it was recorded. So no
-    /// value is made of samples of two sources in a recording either.
+    /// The same frame with the label that its block had when it was recorded, and an origin that
+    /// stands for this label. So no value is made of samples of two sources in a recording either.
     #[must_use]
     pub fn recorded_by(mut self, origin: u64, label: Option<Arc<str>>) -> Self {
         (self.origin, self.label) = (origin, label);

@@ -18,7 +18,8 @@ pub trait Delivery: Send {
     ///
     /// # Errors
     /// An error where the delivery cannot go on. The delivery gets no more records, and the end of
-    /// the experiment names the error.
+    /// the experiment names the error, unless the delivery was
+    /// [added later](crate::ExperimentHandle::deliver).
     fn deliver(&mut self, batch: &RecordBatch<'_>, sections: &[Section]) -> io::Result<u64>;
 
     /// Takes the result of the experiment, after the last records.

@@ -169,7 +169,9 @@ impl Probes {
         self
     }
 
-    /// Leaves out the probes that the process meets before it becomes another program (`execve`).
+    /// Leaves out all hits before the process becomes another program (`execve`), also those of
+    /// processes that it starts. For [`watch`](Self::watch) only: with [`of_process`](Self::of_process)
+    /// there would never be an event.
     #[must_use]
     pub fn after_exec(mut self) -> Self {
         self.is_program = false;

@@ -54,8 +54,9 @@ pub struct ExperimentHandle(Arc<Shared>);
 #[derive(Default)]
 struct DeliveryOutcome {
     summary: ExperimentSummary,
-    /// For each delivery that failed, the reason and the number of records since then. These
-    /// include the records of the batch that failed, of which some may have arrived.
+    /// For each delivery that failed, except those that were added later, the reason and the number
+    /// of records since then. These include the records of the batch that failed, of which some may
+    /// have arrived.
     failures: Vec<(String, u64)>,
     deliveries: Vec<Box<dyn Delivery>>,
     /// The deliveries that were added later. Their errors do not fail the experiment.
@@ -86,7 +87,8 @@ pub struct BindingCounts {
     /// and in no delivery.
     pub lost: u64,
     /// The number of records for which a delivery had no room, such as a socket whose receiver is
-    /// slow. Other deliveries and the figures have them.
+    /// slow. Other deliveries and the figures have them. Losses of deliveries that were added later
+    /// do not count.
     pub undelivered: u64,
     /// The number of events that the event source knows it missed.
     pub missed: u64,
@@ -121,8 +123,9 @@ pub struct ExperimentEnd {
     pub elapsed: Duration,
     /// The counts of each binding.
     pub bindings: Vec<BindingCounts>,
-    /// A text for each delivery that could not go on: the error, and the number of records that are
-    /// missing there. If the delivery failed at the end, the error alone.
+    /// A text for each delivery that could not go on, except those that were added later: the error,
+    /// and the number of records that are missing there. If the delivery failed at the end, the
+    /// error alone.
     pub failures: Vec<String>,
 }
 
@@ -354,6 +357,16 @@ impl ExperimentHandle {
         context: MeasurementContext,
         filter: EventFilter,
     ) -> Result<(), MeasureError> {
+        self.bind_boxed(Box::new(source), context, filter)
+    }
+
+    /// [`bind_where`](Self::bind_where), compiled once for all types of event sources.
+    fn bind_boxed(
+        &self,
+        source: Box<dyn EventSource>,
+        context: MeasurementContext,
+        filter: EventFilter,
+    ) -> Result<(), MeasureError> {
         let columns = columns_of(&context)?;
         let filter = filter.bound(&columns);
         let filter = Some(filter.map_err(|why| MeasureError::Refused(why.to_string().into()))?);
@@ -384,7 +397,7 @@ impl ExperimentHandle {
         });
         let (theirs, shared) = (Arc::clone(&bound), Arc::clone(&self.0));
         let work = move || {
-            if let Err(error) = theirs.work(Box::new(source), context, &shared) {
+            if let Err(error) = theirs.work(source, context, &shared) {
                 *locked(&theirs.failure) = Some(error);
             }
             // Set after the failure, so that a reader that sees the end sees the failure, too.

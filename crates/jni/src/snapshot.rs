@@ -201,7 +201,7 @@ impl CounterSnapshot {
         self.shown.object(object).ok_or_else(gone)
     }
 
-    /// Puts the counters of an object into the answer, without bases: for each the members of Java's
+    /// Puts the wanted counters of an object into the answer, without bases: for each the members of Java's
     /// `CounterRecord`.
     pub(crate) fn counters(&self, object: TitleIndex, answer: &mut Answer) -> Result<(), Failure> {
         let counters = self.object(object)?.view().counters();

@@ -7,6 +7,7 @@ use perfhive_engine::{
 use perfhive_format::titles::TitleList;
 use perfhive_format::{DataBlock, FileTime, LanguageId, TitleIndex, encode_utf16};
 use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 /// A data block of a recording.
@@ -169,7 +170,6 @@ impl ReplaySource {
         name: &str,
         samples: impl IntoIterator<Item = Vec<RecordedBlock>>,
     ) -> Result<Box<dyn Samples>, SourceError> {
-        let mut labels: Vec<Arc<str>> = Vec::new();
         let mut kept: Vec<Vec<Arc<Frame>>> = Vec::new();
         let mut first_name = String::new();
         for (generation, blocks) in (1..).zip(samples) {
@@ -178,7 +178,7 @@ impl ReplaySource {
                 let frame = Frame::new(bytes, generation).map_err(|error| {
                     SourceError::new(SourceErrorKind::Malformed, &block_name, error)
                 })?;
-                let (origin, label) = origin_of(&mut labels, label);
+                let (origin, label) = origin_of(label.as_deref());
                 let frame = frame.recorded_by(origin, label);
                 match kept.first().and_then(|sample| sample.first()) {
                     Some(first) if frames.is_empty() => {
@@ -255,19 +255,13 @@ impl ReplaySource {
     }
 }
 
-/// The origin that stands for a label (a number that no live source has), and the label itself; 0
-/// and `None` without a label. `labels` has the labels so far, and a new one is added to it.
-pub(crate) fn origin_of(
-    labels: &mut Vec<Arc<str>>,
-    label: Option<String>,
-) -> (u64, Option<Arc<str>>) {
+/// The origin that stands for a label, and the label itself; 0 and `None` without a label. It is the
+/// same in every file, and no number that a live source has.
+pub(crate) fn origin_of(label: Option<&str>) -> (u64, Option<Arc<str>>) {
     let Some(label) = label else { return (0, None) };
-    let known = labels.iter().position(|known| **known == *label);
-    let place = known.unwrap_or_else(|| {
-        labels.push(label.into());
-        labels.len() - 1
-    });
-    (u64::MAX - place as u64, labels.get(place).cloned())
+    let mut hasher = DefaultHasher::new();
+    label.hash(&mut hasher);
+    (hasher.finish() | 1 << 63, Some(label.into()))
 }
 
 fn check_same_machine(

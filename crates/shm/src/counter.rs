@@ -136,9 +136,9 @@ impl Drop for ActiveTime<'_> {
 /// A counter that has a base: an average, a fraction, a share of several items. Clones are handles
 /// to the same counter.
 ///
-/// Value and base change together, and readers see both changes or neither. An update of up to 16
-/// operations and half a second (or 2^29 of another unit) is one atomic addition; a larger or
-/// negative update is four. No addition waits; [`set`](Self::set) and [`get`](Self::get) may.
+/// Value and base change together, and readers see both changes or neither. An update of 1 to 16
+/// operations and 0 to half a second (0 to 2^29 - 1 of another unit) is one atomic addition; any
+/// other update is four. No addition waits; [`set`](Self::set) and [`get`](Self::get) may.
 #[derive(Clone, Debug)]
 pub struct PairCounter {
     cells: [Cell; 7],

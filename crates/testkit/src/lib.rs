@@ -28,7 +28,7 @@ pub fn cases(cases: u32) -> u32 {
 }
 
 /// The configuration of every property test, with the number of cases that [`cases`] makes of
-/// `wanted`. Nothing is written to the source tree. `PROPTEST_RNG_SEED` repeats a run.
+/// `wanted`. Nothing is written to the source tree. Runs with the same `PROPTEST_RNG_SEED` have the same cases.
 #[must_use]
 pub fn proptest_config(wanted: u32) -> proptest::test_runner::Config {
     proptest::test_runner::Config {

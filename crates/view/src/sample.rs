@@ -177,7 +177,8 @@ impl Value {
     #[must_use]
     pub fn number(&self) -> Option<f64> {
         let value = self.value.as_ref().ok()?.as_f64();
-        let value = if self.what.quantity.unit == "%" { value.max(0.0) } else { value };
-        value.is_finite().then_some(value)
+        value
+            .is_finite()
+            .then(|| if self.what.quantity.unit == "%" { value.max(0.0) } else { value })
     }
 }

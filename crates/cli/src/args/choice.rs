@@ -23,7 +23,7 @@ pub(crate) struct Choice {
     #[arg(long, value_name = "N", value_parser = value::top)]
     pub(crate) top: Option<usize>,
 
-    /// Show instances with TEXT in their name; * stands for any text
+    /// Show instances with TEXT in their name, or, with a * for any text in it, those of the whole name TEXT
     #[arg(long, value_name = "TEXT")]
     pub(crate) filter: Option<String>,
 
@@ -60,7 +60,7 @@ impl Choice {
         Err(Failure::Usage(message))
     }
 
-    /// A message if there are instances, but none with the text of `--filter` in its name; `None`
+    /// A message if there are instances, but `--filter` leaves none of them, or together with `--no-idle`; `None`
     /// otherwise, and without `--filter`.
     pub(crate) fn without_match(&self, query: &Query) -> Option<String> {
         let text = self.filter.as_deref()?;
@@ -68,7 +68,11 @@ impl Choice {
         let has_any = query.readings().iter().any(|one| one.instance.is_some());
         let shown = arrangement.of(query, query.readings().iter().collect(), None).readings;
         let is_none = has_any && !shown.iter().any(|one| one.instance.is_some());
-        is_none.then(|| format!("no instance has {text:?} in its name"))
+        is_none.then(|| {
+            let place = if text.contains('*') { "as" } else { "in" };
+            let rest = if self.no_idle { ", without idle time" } else { "" };
+            format!("no instance has {text:?} {place} its name{rest}")
+        })
     }
 
     /// The arrangement that the options ask for. Without `--sort` and `--top`, instances are sorted by value if

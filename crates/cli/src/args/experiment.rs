@@ -71,7 +71,7 @@ pub(crate) struct ExperimentSource {
     /// The process ID of the program, or of the perfhive that runs the experiment
     pub(crate) pid: u32,
 
-    /// The event source by its name in `perfhive experiment list`, such as interval; without it all
+    /// The event source by its name in `perfhive experiment list`, such as call or 'interval 10ms'; without it all
     #[arg(value_name = "SOURCE")]
     pub(crate) event_source: Option<String>,
 }
@@ -85,7 +85,7 @@ pub(crate) struct ExperimentLimit {
     #[arg(value_name = "EVENTS", value_parser = limit)]
     pub(crate) limit: Limit,
 
-    /// The event source by its name in `perfhive experiment list`, such as interval; without it all
+    /// The event source by its name in `perfhive experiment list`, such as call or 'interval 10ms'; without it all
     #[arg(value_name = "SOURCE")]
     pub(crate) event_source: Option<String>,
 
@@ -289,7 +289,15 @@ pub(crate) fn event(text: &str) -> Result<ExperimentEvent, String> {
             "end" => Ok(ExperimentEvent::ThreadEnd),
             _ => Err("expected 'thread start' or 'thread end'".to_string()),
         },
-        "start" => Ok(ExperimentEvent::Start(rest.to_string())),
+        "start" | "end" if rest.contains('*') => {
+            Err(format!("{word} takes the name of one process, without wildcards"))
+        }
+        "start" => match rest.rsplit_once('/') {
+            Some((_, name)) => {
+                Err(format!("start takes a file name without its path: 'start {name}'"))
+            }
+            None => Ok(ExperimentEvent::Start(rest.to_string())),
+        },
         "end" => Ok(ExperimentEvent::End(rest.to_string())),
         "signal" => match rest.to_ascii_uppercase().trim_start_matches("SIG") {
             name @ ("USR1" | "USR2") => Ok(ExperimentEvent::Signal(name.to_string())),
@@ -375,6 +383,9 @@ mod tests {
             "interval soon",
             "interval 1us",
             "wink 3",
+            "start ./shop",
+            "start *",
+            "end sh*",
             "uprobe :work",
             "uprobe work:",
             "usdt work",

@@ -432,7 +432,8 @@ pub(super) fn push_written(text: &mut String, output: &Output, file: &Path, size
     }
 }
 
-/// Fails if the output is one of the files that are read, even if the paths differ.
+/// Fails if the output is one of the files that are read, also if another path or a symbolic link leads to it. A hard
+/// link is not recognised.
 pub(super) fn refuse_input(inputs: &[PathBuf], output: &Path) -> Result<(), Failure> {
     let real = |path: &Path| std::fs::canonicalize(path).ok();
     let Some(written) = real(output) else { return Ok(()) };

@@ -53,8 +53,8 @@ struct Watching {
     /// The notes on missing instances, and on a filter without a match, that were already reported.
     mentioned: HashSet<String>,
     interval: Duration,
-    /// The time between samples, which decides whether shown times have milliseconds; `None` for a recording that
-    /// is read without a pause.
+    /// The time between samples, which decides whether shown times have milliseconds; `None` for a recording without
+    /// `--interval`.
     pace: Option<Duration>,
     /// The time between samples as the heading shows it; `None` for a recording: its samples may have other
     /// distances.

@@ -9,7 +9,8 @@ use perfhive_view::past::{Line, LineSummary, Past, Window};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The most lines of a pane for which the look is kept, including lines that are not shown at present.
+/// The most lines of a pane for which the look is kept, including lines that are not shown at present. If there are
+/// more, the looks of those that are not shown are forgotten.
 const MOST_KNOWN: usize = 1024;
 
 /// The most bars or numbers that keep their places while their values change.
@@ -143,7 +144,7 @@ impl Model {
             }
         }
         if known.len() > MOST_KNOWN {
-            known.clear();
+            known.retain(|key, _| entries.iter().any(|entry| entry.key == Some(*key)));
         }
         for place in new {
             let Some(entry) = entries.get_mut(place) else { continue };

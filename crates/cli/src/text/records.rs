@@ -42,7 +42,7 @@ impl Records {
         let keys: Vec<String> = keys.into_iter().map(|key| key.as_ref().to_string()).collect();
         let records = Self { shape, keys, rows: 0, guarded };
         if matches!(shape, Shape::Csv | Shape::Tsv) {
-            records.line(out, records.keys.iter().map(|key| Field::Text(key)));
+            records.line(out, &mut records.keys.iter().map(|key| Field::Text(key)));
         }
         records
     }
@@ -56,11 +56,13 @@ impl Records {
         if self.shape == Shape::JsonArray {
             out.push_str(if self.rows == 0 { "[\n" } else { ",\n" });
         }
-        self.line(out, fields);
+        self.line(out, &mut fields.into_iter());
         self.rows += 1;
     }
 
-    fn line<'a>(&self, out: &mut String, fields: impl IntoIterator<Item = Field<'a>>) {
+    /// Appends a row as a line. The iterator is dynamic so that this is compiled once for all kinds
+    /// of rows.
+    fn line<'a>(&self, out: &mut String, fields: &mut dyn Iterator<Item = Field<'a>>) {
         let start = out.len();
         match self.shape {
             Shape::JsonArray | Shape::JsonLines => push_json(out, &self.keys, fields),

@@ -87,6 +87,9 @@ impl DeliveryOutcome {
             filtered = RecordBatch { half: &chosen, ..*batch };
             batch = &filtered;
         }
+        if batch.is_empty() {
+            return;
+        }
         self.guests.retain_mut(|guest| guest.deliver(batch, &ended).is_ok());
         let failures = &mut self.failures;
         failures.iter_mut().for_each(|(_, missing)| *missing += batch.len() as u64);

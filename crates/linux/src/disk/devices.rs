@@ -172,6 +172,11 @@ impl Devices {
         }
         let known = device.seen + 1 == self.sample && device.number == line.number && !new_parent;
         device.seen = self.sample;
+        // First, since `diskseq` is read by the number.
+        if device.number != line.number {
+            device.close(sys.as_deref_mut());
+            device.renumber(line.number);
+        }
         let sequence = match sys.as_deref_mut() {
             Some(sys) if device.has_sequence(line, at) => {
                 sys.number_kept(&device.sequence_path, &mut device.sequence_file)
@@ -181,10 +186,6 @@ impl Devices {
         let replaced =
             device.sequence.is_some() && sequence.is_some_and(|s| Some(s) != device.sequence);
         device.sequence = sequence.or(device.sequence);
-        if device.number != line.number {
-            device.close(sys.as_deref_mut());
-            device.renumber(line.number);
-        }
         device.track.update(line, at.now, known && !replaced);
         device.is_empty = device.is_disk && is_empty(line, &device.size_path, sys);
         self.order.push(place);

@@ -70,7 +70,7 @@ impl File {
     }
 }
 
-/// The counts of a protocol in a file. A protocol has at most one section in each file.
+/// The part of a file that has counts of a protocol. A protocol has at most one section in each file.
 #[derive(Debug)]
 pub(crate) struct Section {
     pub(crate) file: File,

@@ -417,6 +417,16 @@ fn a_replaced_disk_begins_where_the_old_one_ended() {
         reads(disk("sda", 0, 9001, 0, 0) + &part(9001) + &other(1004)),
         [Some(114), Some(118), Some(63)]
     );
+    // Another disk has the name, and a number of its own: one sample has no growth.
+    tree.sys("dev/block/8:32/diskseq", "3\n");
+    assert_eq!(
+        reads(disk("sda", 32, 7000, 0, 0) + &part(9001) + &other(1004)),
+        [Some(114), Some(118), Some(63)]
+    );
+    assert_eq!(
+        reads(disk("sda", 32, 7001, 0, 0) + &part(9002) + &other(1004)),
+        [Some(115), Some(119), Some(64)]
+    );
 }
 
 #[test]

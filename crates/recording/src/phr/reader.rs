@@ -199,7 +199,6 @@ pub(crate) struct Reader {
     plain: Vec<u8>,
     /// The sample that a seek found; it is the next one to return.
     found: Option<Sample>,
-    labels: Vec<Arc<str>>,
 }
 
 impl Reader {
@@ -227,7 +226,6 @@ impl Reader {
             stream: decompressor().map_err(failed)?,
             plain: Vec::new(),
             found: None,
-            labels: Vec::new(),
         };
         reader.scan()?;
         if reader.end == 0 {
@@ -455,7 +453,7 @@ impl Reader {
                 let Some(rest) = select(&frame, &kept, self.generation) else { return Ok(None) };
                 frame = rest;
             }
-            let (origin, label) = origin_of(&mut self.labels, block.label.map(str::to_string));
+            let (origin, label) = origin_of(block.label);
             frames.push(Arc::new(frame.recorded_by(origin, label)));
         }
         Ok(Some(Sample { frames, faults }))

@@ -102,6 +102,8 @@ pub struct RecordingWriter {
     definitions: HashMap<TitleIndex, (bool, Vec<u8>)>,
     /// The names that are in the file.
     names: NamesByIndex,
+    /// The title databases of the last sample, whose names were compared with those in the file.
+    titles: Vec<Arc<TitleDatabase>>,
     /// The frames with names and definitions of which there is no copy yet.
     uncopied: Vec<u8>,
     /// The number of samples that were written before the frames in `uncopied`.
@@ -178,6 +180,7 @@ impl RecordingWriter {
             frame: Vec::new(),
             definitions: HashMap::new(),
             names,
+            titles: Vec::new(),
             uncopied: Vec::new(),
             uncopied_since: 0,
             synced: Instant::now(),
@@ -194,9 +197,9 @@ impl RecordingWriter {
     /// sample, which is compared with them.
     ///
     /// # Errors
-    /// If the file cannot be written; samples that were written before stay readable. If the sample
-    /// comes from another machine than the samples before, gives an index another name, or is
-    /// larger than 128 MiB.
+    /// If the file cannot be written; samples that were written before stay readable. If the first
+    /// sample of this writer comes from another machine than the recording that it continues; if
+    /// `titles` give an index another name than the file has; if the sample is larger than 128 MiB.
     pub fn add(
         &mut self,
         snapshot: &Snapshot,
@@ -220,6 +223,7 @@ impl RecordingWriter {
         if let Some(begin) = self.begin.filter(|begin| is_due(*begin)) {
             self.rotate(begin)?;
         }
+        self.compare_titles(snapshot, titles)?;
         let new = match self.encoder.take(snapshot.frames()) {
             true => Vec::new(),
             false => self.new_definitions(snapshot),
@@ -363,6 +367,42 @@ impl RecordingWriter {
         new
     }
 
+    /// Fails if titles that differ from those of the last sample give an index of the snapshot
+    /// another name than the file has: readers would show the values under the old name.
+    fn compare_titles(
+        &mut self,
+        snapshot: &Snapshot,
+        titles: &[Arc<TitleDatabase>],
+    ) -> Result<(), SourceError> {
+        let is_same = self.titles.len() == titles.len()
+            && self.titles.iter().zip(titles).all(|(one, other)| Arc::ptr_eq(one, other));
+        if is_same {
+            return Ok(());
+        }
+        let frames = snapshot.frames().iter();
+        let objects =
+            frames.flat_map(|frame| (0..frame.object_count()).filter_map(|at| frame.object(at)));
+        for object in objects.map(CatalogueObject::of) {
+            self.check_names(&object, titles)?;
+        }
+        self.titles = titles.to_vec();
+        Ok(())
+    }
+
+    fn check_names(
+        &self,
+        object: &CatalogueObject,
+        titles: &[Arc<TitleDatabase>],
+    ) -> Result<(), SourceError> {
+        match titles.iter().find_map(|of| self.names.conflict(object, of)) {
+            None => Ok(()),
+            Some(names) => {
+                let message = format!("cannot be continued: {names}; name another file");
+                Err(error(&self.path, SourceErrorKind::Mismatch, message))
+            }
+        }
+    }
+
     /// Writes what readers need before the sample: the head before the first sample; new
     /// definitions; and, [`GROUP`] samples after heads and definitions were written, their copies.
     fn write_facts(
@@ -374,12 +414,8 @@ impl RecordingWriter {
     ) -> Result<(), SourceError> {
         let objects = new.iter().filter_map(|bytes| PerfObject::parse(bytes).ok());
         let objects: Vec<_> = objects.map(CatalogueObject::of).collect();
-        let both = || objects.iter().flat_map(|object| titles.iter().map(move |of| (object, of)));
         // A reader would show the new objects under the names that others have in the file.
-        if let Some(names) = both().find_map(|(object, of)| self.names.conflict(object, of)) {
-            let message = format!("cannot be continued: {names}; name another file");
-            return Err(error(&self.path, SourceErrorKind::Mismatch, message));
-        }
+        objects.iter().try_for_each(|object| self.check_names(object, titles))?;
         if self.samples == 0 {
             self.begin(machine, time)?;
         }
@@ -392,7 +428,9 @@ impl RecordingWriter {
         self.payload.clear();
         put_definitions(new, titles, &mut self.payload);
         self.reset(FrameKind::Definitions, time)?;
-        both().for_each(|(object, of)| self.names.add_object(object, of));
+        for object in &objects {
+            titles.iter().for_each(|of| self.names.add_object(object, of));
+        }
         Ok(())
     }
 

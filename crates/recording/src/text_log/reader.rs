@@ -489,7 +489,8 @@ impl Draft {
     }
 }
 
-/// The places of names in their lists, by the name's kind, its owner's place, and the name.
+/// The place of each name in its list, by the kind of the name, a number that only its owner has, and
+/// the name.
 #[derive(Default)]
 struct Lookup(HashMap<(usize, usize, String), usize>);
 

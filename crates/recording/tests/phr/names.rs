@@ -57,6 +57,8 @@ fn the_sample_after_a_refused_one_has_its_definitions() {
     assert_eq!(refused.kind(), SourceErrorKind::Mismatch);
     // The same objects and instances as the sample before, which is not in the file.
     add(2, &[PROCESS, SHARED], "Value").unwrap();
+    // The same definitions as well, under another name.
+    assert_eq!(add(3, &[PROCESS, SHARED], "Third").unwrap_err().kind(), SourceErrorKind::Mismatch);
     writer.finish().unwrap();
     let mut source = reopen(&file.0);
     let catalogue = source.catalogue(&Ask::everything()).unwrap();

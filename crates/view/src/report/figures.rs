@@ -76,8 +76,7 @@ impl Figures {
 /// differ a little make, is zero.
 pub(super) fn number(reading: &Reading, unit: &str) -> Option<f64> {
     let value = reading.value.as_ref().ok()?.as_f64();
-    let value = if unit == "%" { value.max(0.0) } else { value };
-    value.is_finite().then_some(value)
+    value.is_finite().then(|| if unit == "%" { value.max(0.0) } else { value })
 }
 
 /// The statistics of the values of one counter of one instance.

@@ -1,4 +1,4 @@
-//! The native functions of Windows, and a clock like that of Windows' own blocks.
+//! The native functions of Windows, and the clock for blocks that are made from them.
 
 use super::information::{Class, QueryReply, Status, SystemInformation};
 use crate::ffi;

@@ -1,4 +1,5 @@
-//! The test whether a library may be registered: only administrators may be able to change it.
+//! The test whether a library may be registered: only administrators and the user who registers it
+//! may be able to change it.
 //!
 //! Every program that reads counters loads the library, administrators' programs, too. A user who
 //! can change or replace the file could run code with the rights of administrators.

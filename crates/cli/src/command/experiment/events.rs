@@ -33,8 +33,8 @@ pub(super) fn name_of(event: &Event) -> Option<String> {
     Some(name)
 }
 
-/// Whether two events are the start and the end of something: of a process, of a thread, or of a
-/// function in one file. Names are not compared.
+/// Whether one event is a start and the other an end, in either order: of processes, of threads, or of functions
+/// in the same file. The names of processes and functions are not compared.
 fn is_pair(one: &Event, other: &Event) -> bool {
     match (one, other) {
         (Event::Start(_), Event::End(_))

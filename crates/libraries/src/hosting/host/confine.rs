@@ -141,8 +141,8 @@ fn become_nobody(keeps: bool) -> Result<(), Errno> {
 fn unreadable(library: &Path) -> Option<String> {
     let error = File::open(library).err()?;
     Some(format!(
-        "it runs as the user `nobody`, without the right to read the library ({error}): let others read it and \
-         its folders, or name what it reads with --reads PATH"
+        "the host process cannot open the library ({error}): if it may not, let others read the library and its \
+         folders, or name what it reads with --reads PATH"
     ))
 }
 
