@@ -1,18 +1,19 @@
 //! Experiments: bindings at work, and the delivery of their records.
 
+mod binding;
 mod delivering;
 mod gaps;
 
 use crate::clock;
 use crate::deliver::Delivery;
-use crate::event::{Closer, EventSource, locked};
-use crate::filter::{BadFilter, BoundFilter, Choice, EventFilter};
-use crate::record::{CAPACITY, Half, Kept, RecordColumn, RecordHead, RecordStore};
-use crate::section::{Halves, Sections};
+use crate::event::{EventSource, locked};
+use crate::filter::{BadFilter, EventFilter};
+use crate::record::{CAPACITY, Half, RecordColumn, RecordStore};
+use crate::section::Sections;
 use crate::summary::ExperimentSummary;
-use gaps::Gaps;
-use perfhive_engine::measure::{MeasureError, MeasurementContext, Readings};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use binding::{Bound, columns_of};
+use perfhive_engine::measure::{MeasureError, MeasurementContext};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -127,40 +128,6 @@ pub struct ExperimentEnd {
     /// and the number of records that are missing there. If the delivery failed at the end, the
     /// error alone.
     pub failures: Vec<String>,
-}
-
-/// The state of a binding, which its threads share.
-struct Bound {
-    source: Arc<str>,
-    interval: Option<Duration>,
-    listed_every: Option<Duration>,
-    columns: Vec<RecordColumn>,
-    store: RecordStore,
-    closer: Mutex<Closer>,
-    /// The event source with which the binding goes on once its present one is closed; `None` to
-    /// end.
-    next: Mutex<Option<Box<dyn EventSource>>>,
-    halves: Mutex<Halves>,
-    events: AtomicU64,
-    missed: AtomicU64,
-    skipped: AtomicU64,
-    undelivered: AtomicU64,
-    busy: AtomicU64,
-    /// The number of events that the filter left out before they had a record.
-    filtered: AtomicU64,
-    /// The number of events that the filter left out by the durations of their sections, after they
-    /// had got a record.
-    filtered_late: AtomicU64,
-    filter: Mutex<Option<BoundFilter>>,
-    /// Whether there is a filter: without one, an event takes no lock for it.
-    has_filter: AtomicBool,
-    /// The number of times that the filter was changed.
-    filters: AtomicU64,
-    stopped: AtomicBool,
-    /// Whether the event source has no more events.
-    ended: AtomicBool,
-    limit: AtomicU64,
-    failure: Mutex<Option<String>>,
 }
 
 /// The state that bindings and delivery share.
@@ -371,30 +338,7 @@ impl ExperimentHandle {
         let filter = filter.bound(&columns);
         let filter = Some(filter.map_err(|why| MeasureError::Refused(why.to_string().into()))?);
         let (store, empty) = RecordStore::new(self.0.capacity, columns.len());
-        let bound = Arc::new(Bound {
-            source: source.name().into(),
-            interval: source.interval(),
-            listed_every: source.listed_every(),
-            columns,
-            store,
-            closer: Mutex::new(source.closer()),
-            next: Mutex::default(),
-            halves: Mutex::new(Halves::new(source.halves())),
-            events: AtomicU64::new(0),
-            missed: AtomicU64::new(0),
-            skipped: AtomicU64::new(0),
-            undelivered: AtomicU64::new(0),
-            busy: AtomicU64::new(0),
-            filtered: AtomicU64::new(0),
-            filtered_late: AtomicU64::new(0),
-            has_filter: AtomicBool::new(filter.is_some()),
-            filter: Mutex::new(filter),
-            filters: AtomicU64::new(0),
-            stopped: AtomicBool::new(false),
-            ended: AtomicBool::new(false),
-            limit: AtomicU64::new(u64::MAX),
-            failure: Mutex::new(None),
-        });
+        let bound = Arc::new(Bound::new(&*source, columns, store, filter));
         let (theirs, shared) = (Arc::clone(&bound), Arc::clone(&self.0));
         let work = move || {
             if let Err(error) = theirs.work(source, context, &shared) {
@@ -504,144 +448,5 @@ impl ExperimentHandle {
         let list = locked(&self.0.bound);
         let of_source = list.iter().filter(|one| source.is_none_or(|it| it == &*one.bound.source));
         of_source.inspect(|one| change(&one.bound)).count()
-    }
-}
-
-/// The sensors of a context; an error where one of them has not exactly one reading.
-fn columns_of(context: &MeasurementContext) -> Result<Vec<RecordColumn>, MeasureError> {
-    let mut columns = Vec::new();
-    for reading in context.values()?.iter() {
-        if reading.asked != columns.len() {
-            let name = &reading.slot.name;
-            let what =
-                format!("{name} has several instances; an experiment measures one at a time");
-            return Err(MeasureError::Refused(what.into()));
-        }
-        columns.push(RecordColumn {
-            name: reading.slot.name.clone(),
-            unit: Arc::clone(&reading.slot.unit),
-            raw_per_second: reading.raw_per_second,
-        });
-    }
-    Ok(columns)
-}
-
-impl Bound {
-    /// Takes a record at each event, until the event source and those that replace it have no more.
-    fn work(
-        &self,
-        mut source: Box<dyn EventSource>,
-        mut context: MeasurementContext,
-        shared: &Shared,
-    ) -> Result<(), String> {
-        // The number of events that earlier event sources of the binding missed, the time of the
-        // last event of these sources, and the time of the binding's last event.
-        let (mut missed, mut told, mut last) = (0, 0, 0);
-        let mut gaps = Gaps::default();
-        let none = Readings::new();
-        loop {
-            // The context is prepared before the event, so that the sample is taken at once. Where
-            // all data sources fail, the event has no values; the next event may have some.
-            let mut is_ready = context.prepare().is_ok();
-            let event = source.wait();
-            let taken = clock::now();
-            self.missed.store(missed + source.missed(), Ordering::Relaxed);
-            let Some(mut event) = event.map_err(|error| error.to_string())? else {
-                let mut next = locked(&self.next);
-                let Some(next) = next.take() else {
-                    // Decided under the lock, so that no source is given to a binding that has ended.
-                    self.ended.store(true, Ordering::Release);
-                    return Ok(());
-                };
-                missed += source.missed();
-                gaps.end_source(missed);
-                (source, told) = (next, last);
-                continue;
-            };
-            // Both event sources were open for a moment, so the event may have come twice.
-            if event.time <= told {
-                continue;
-            }
-            last = event.time;
-            gaps.of_source(event.gap, missed + source.missed());
-            let full = self.events.load(Ordering::Relaxed) >= self.limit.load(Ordering::Relaxed);
-            if full || self.stopped.load(Ordering::Relaxed) {
-                self.skipped.fetch_add(1, Ordering::Relaxed);
-                gaps.leave_out(&event);
-                continue;
-            }
-            // The filter is not locked while the event is measured: the delivery uses it, too.
-            let has_filter = self.has_filter.load(Ordering::Relaxed);
-            let wanted = match has_filter {
-                true => locked(&self.filter).as_mut().map(|filter| filter.wants(&event)),
-                false => None,
-            };
-            if let Some(wanted @ (Choice::NotNow | Choice::Never)) = wanted {
-                self.filtered.fetch_add(1, Ordering::Relaxed);
-                // Events that are never recorded leave no gap: the other halves of their sections
-                // are left out, too.
-                if wanted == Choice::NotNow {
-                    gaps.leave_out(&event);
-                }
-                continue;
-            }
-            let mut sample = Duration::ZERO;
-            if is_ready {
-                match context.sample() {
-                    Ok(record) => sample = record.duration,
-                    // A recording has nothing for later events either.
-                    Err(MeasureError::Source(error)) if error.is_end_of_data() => {
-                        return Err(error.to_string());
-                    }
-                    Err(_) => is_ready = false,
-                }
-            }
-            let sampled = clock::now();
-            let decoded = if is_ready { context.decode_in_place().ok() } else { None };
-            let readings = decoded.unwrap_or(&none);
-            let wants = |filter: &mut BoundFilter| filter.wants_readings(&event, readings);
-            if has_filter && !locked(&self.filter).as_mut().is_none_or(wants) {
-                self.filtered.fetch_add(1, Ordering::Relaxed);
-                gaps.leave_out(&event);
-                continue;
-            }
-            event.gap = gaps.of(&event) + self.filters.load(Ordering::Relaxed);
-            let head = RecordHead { event, taken, sample, sampled, done: 0 };
-            let (kept, done) = self.store.keep(head, readings);
-            self.events.fetch_add(1, Ordering::Relaxed);
-            self.busy.fetch_add(done.saturating_sub(taken), Ordering::Relaxed);
-            match kept {
-                Kept::Stored => {}
-                Kept::HalfFull => {
-                    locked(&shared.wanted).now = true;
-                    shared.woken.notify_one();
-                }
-                Kept::Lost(event) => gaps.leave_out(&event),
-            }
-        }
-    }
-
-    fn counts(&self) -> BindingCounts {
-        let load = |number: &AtomicU64| number.load(Ordering::Relaxed);
-        let ended = self.ended.load(Ordering::Acquire);
-        let failure = locked(&self.failure).clone();
-        BindingCounts {
-            source: Arc::clone(&self.source),
-            events: load(&self.events).saturating_sub(load(&self.filtered_late)),
-            filtered: load(&self.filtered) + load(&self.filtered_late),
-            lost: self.store.lost(),
-            undelivered: load(&self.undelivered),
-            missed: load(&self.missed),
-            listed_every: self.listed_every,
-            skipped: load(&self.skipped),
-            busy: Duration::from_nanos(load(&self.busy)),
-            limit: Some(load(&self.limit)).filter(|limit| *limit < u64::MAX),
-            columns: self.columns.clone(),
-            running: !ended
-                && !self.stopped.load(Ordering::Relaxed)
-                && load(&self.events) < load(&self.limit),
-            ended,
-            failure,
-        }
     }
 }

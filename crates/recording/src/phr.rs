@@ -24,6 +24,7 @@
 mod contents;
 mod decoder;
 mod encoder;
+mod file;
 mod lines;
 mod reader;
 mod rotation;

@@ -4,8 +4,9 @@
 //! All lines that are delivered together are written at once, so a killed program loses only the
 //! lines that were not delivered, and at most the last frame.
 
+use super::file::{exclusive, sync_folder};
 use super::reader::{Frames, MOST_GAPS, decompress, decompressor};
-use super::writer::{LEVEL, compress, exclusive, sync_folder};
+use super::writer::{LEVEL, compress};
 use super::{FrameHeader, FrameKind, HEADER, is_damaged_recording, is_recording};
 use crate::files::{error, write_error};
 use perfhive_engine::{SourceError, SourceErrorKind};

@@ -2,6 +2,7 @@
 
 use super::contents::{definition, put_definitions, put_sample_head};
 use super::encoder::Encoder;
+use super::file::{FileIdentity, exclusive, identity_of, is_file_at, sync_folder};
 use super::lines::holds_lines;
 use super::reader::{Reader, is_unfinished};
 use super::rotation::Rotation;
@@ -13,7 +14,7 @@ use perfhive_engine::{CatalogueObject, Snapshot, SourceError, SourceErrorKind, T
 use perfhive_format::{FileTime, PerfObject, TitleIndex};
 use serde_json::json;
 use std::collections::HashMap;
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::File;
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -525,75 +526,6 @@ impl RecordingWriter {
     pub fn bytes(&self) -> u64 {
         self.finished.1 + self.offset - self.begun_at
     }
-}
-
-/// Whether `path` still leads to the file with this identity, and the file has all `written` bytes;
-/// `true` also if the system returns any other error than "not found". On a system that does not
-/// tell files apart, any file of that length passes.
-fn is_file_at(identity: FileIdentity, path: &Path, written: u64) -> bool {
-    match std::fs::metadata(path) {
-        Ok(found) => found.len() >= written && identity_of(&found) == identity,
-        // Another error says nothing about the file.
-        Err(cause) => cause.kind() != std::io::ErrorKind::NotFound,
-    }
-}
-
-/// The numbers that distinguish an open file from all others: its device's and its own. On systems
-/// other than Unix, both are 0.
-type FileIdentity = (u64, u64);
-
-fn identity_of(file: &Metadata) -> FileIdentity {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt as _;
-        (file.dev(), file.ino())
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = file;
-        (0, 0)
-    }
-}
-
-/// Brings the entry of a file in its folder to the disk. On a system without such a call, a power
-/// failure may cost the name of a new file.
-pub(super) fn sync_folder(path: &Path) {
-    if cfg!(unix) {
-        let folder = path.parent().filter(|folder| *folder != Path::new(""));
-        let _ = File::open(folder.unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all());
-    }
-}
-
-/// Opens a file for one writer at a time, positioned at the beginning; a missing file is created.
-pub(super) fn exclusive(path: &Path) -> Result<File, SourceError> {
-    let failed = |cause: std::io::Error| write_error(path, &cause);
-    let found = std::fs::metadata(path);
-    if found.is_ok_and(|found| !found.is_file()) {
-        let message = "is not a regular file, which a recording is";
-        return Err(error(path, SourceErrorKind::Malformed, message));
-    }
-    let mut options = OpenOptions::new();
-    // Not opened for appending alone: Windows then lets nothing be cut off.
-    options.write(true).create(true).truncate(false);
-    #[cfg(windows)]
-    {
-        // Others may read and rename meanwhile and may not write (FILE_SHARE_READ,
-        // FILE_SHARE_DELETE): a finished file is renamed before it is closed. A lock would keep
-        // readers out, too.
-        use std::os::windows::fs::OpenOptionsExt as _;
-        options.share_mode(1 | 4);
-    }
-    let file = options.open(path).map_err(failed)?;
-    #[cfg(not(windows))]
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(std::fs::TryLockError::WouldBlock) => {
-            let message = "is being written by another program; name another file";
-            return Err(error(path, SourceErrorKind::Busy, message));
-        }
-        Err(std::fs::TryLockError::Error(cause)) => return Err(failed(cause)),
-    }
-    Ok(file)
 }
 
 fn compressor() -> std::io::Result<raw::Encoder<'static>> {
