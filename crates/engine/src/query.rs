@@ -83,6 +83,9 @@ struct Target {
     names: [Option<Arc<str>>; 2],
     /// Whether the indexes now belong to another object or counter than the path means.
     lost: bool,
+    /// The index that the last found instance had in its sample. Without it, reading many single
+    /// instances takes the square of their number.
+    likely: usize,
 }
 
 impl Target {
@@ -99,7 +102,7 @@ impl QuerySource {
         let mut targets = Vec::with_capacity(found.len());
         for (object, counter) in found {
             let names = [name(object), name(counter.name)];
-            targets.push(Target { slot: number, object, counter, names, lost: false });
+            targets.push(Target { slot: number, object, counter, names, lost: false, likely: 0 });
         }
         targets
     }
@@ -322,8 +325,8 @@ impl Query {
         let mut nothing = ObjectState::default();
         let mut targets = self.items.iter().flat_map(|item| &item.targets);
         nothing.missing = targets.any(|target| target.lost).then(|| INDEX_TAKEN.into());
-        for item in &self.items {
-            for target in &item.targets {
+        for item in &mut self.items {
+            for target in &mut item.targets {
                 let state = match self.objects.get(&(target.slot, target.object)) {
                     _ if target.lost => &nothing,
                     Some(state) => state,
@@ -346,7 +349,8 @@ impl Query {
                     faults: faults_of(&self.faults, target.slot),
                     any_counter: item.path.counter.is_wild(),
                 };
-                context.read(item.path.instance.as_ref(), state, &mut self.readings);
+                let pattern = item.path.instance.as_ref();
+                context.read(pattern, state, &mut target.likely, &mut self.readings);
             }
         }
         self.keep_labels();
@@ -356,11 +360,13 @@ impl Query {
     /// Keeps the label of the first instance that each path without wildcards means. So the
     /// readings keep their path when the instance is gone.
     fn keep_labels(&mut self) {
-        for reading in &self.readings {
-            let Some(label) = &reading.instance else { continue };
-            let item = self.items.iter_mut().find(|item| item.id == reading.path);
-            if let Some(item) = item.filter(|item| !item.path.is_wild()) {
-                item.last.get_or_insert_with(|| label.clone());
+        // Both are in the order of the paths.
+        let mut readings = self.readings.iter().peekable();
+        for item in &mut self.items {
+            while let Some(reading) = readings.next_if(|reading| reading.path <= item.id) {
+                if let Some(label) = reading.instance.as_ref().filter(|_| !item.path.is_wild()) {
+                    item.last.get_or_insert_with(|| label.clone());
+                }
             }
         }
     }
@@ -373,7 +379,9 @@ impl Query {
 
     /// The readings of one path.
     pub fn readings_of(&self, id: PathId) -> impl Iterator<Item = &Reading> {
-        self.readings.iter().filter(move |reading| reading.path == id)
+        let begin = self.readings.partition_point(|reading| reading.path < id);
+        let readings = self.readings.get(begin..).unwrap_or_default();
+        readings.iter().take_while(move |reading| reading.path == id)
     }
 
     /// The faults of a source in the last collection: what could not be read, and warnings. Source

@@ -57,6 +57,15 @@ impl InstancePattern {
         })
     }
 
+    /// Whether the pattern means this instance and no other one of its sample: all names are the same
+    /// letter by letter, and the pattern has one order number.
+    pub(super) fn is_exactly(&self, label: &InstanceLabel, identity: &Identity) -> bool {
+        self.order != OrderNumber::All
+            && self.parent.is_some() == label.parent.is_some()
+            && self.matches(Spelling::Exact, label, identity)
+            && self.process_id().is_none()
+    }
+
     /// The spelling by which the pattern is compared with the instances of one sample. It is
     /// [`Spelling::ProcessId`] if the pattern has a process ID and instances are processes or
     /// threads. Otherwise it is the first of [`Spelling::OF_NAMES`] by which an instance matches,

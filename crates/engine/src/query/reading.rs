@@ -116,14 +116,16 @@ impl TargetReader<'_> {
     /// pattern has a wildcard or `#*` or matches none, one for each match of the sample before that
     /// is gone. Otherwise the target has one reading, with the value of an object without
     /// instances, or with the reason why there is no value. There is no reading if the sample lacks
-    /// a counter that a wildcard found.
+    /// a counter that a wildcard found. `likely` is where the instance was in the sample before, and
+    /// is updated.
     pub(super) fn read(
         &self,
         pattern: Option<&InstancePattern>,
         state: &ObjectState,
+        likely: &mut usize,
         out: &mut Vec<Reading>,
     ) {
-        if let Err(why) = self.add(pattern, state, out) {
+        if let Err(why) = self.add(pattern, state, likely, out) {
             out.push(self.reading(None, None, Err(why)));
         }
     }
@@ -134,6 +136,7 @@ impl TargetReader<'_> {
         &self,
         pattern: Option<&InstancePattern>,
         state: &ObjectState,
+        likely: &mut usize,
         out: &mut Vec<Reading>,
     ) -> Result<(), NoValue> {
         let before = out.len();
@@ -154,9 +157,15 @@ impl TargetReader<'_> {
         }
         let everything = InstancePattern::any();
         let pattern = pattern.unwrap_or(&everything);
-        let identities = sample.identities().identities();
-        for (place, label, _) in pattern.among(sample.labels(), identities) {
-            out.extend(self.at(place, plan, sample, Some(label.clone()), state));
+        let (labels, identities) = (sample.labels(), sample.identities().identities());
+        let there = labels.get(*likely).zip(identities.get(*likely));
+        if let Some((label, _)) = there.filter(|(label, of)| pattern.is_exactly(label, of)) {
+            out.extend(self.at(*likely, plan, sample, Some(label.clone()), state));
+        } else {
+            for (place, label, _) in pattern.among(labels, identities) {
+                *likely = place;
+                out.extend(self.at(place, plan, sample, Some(label.clone()), state));
+            }
         }
         // Instances that matched in the sample before and are gone.
         if let Some(previous) = state.previous().filter(|_| wild || out.len() == before) {

@@ -59,7 +59,7 @@ fn host_has_six_descriptors_no_environment_and_the_priority_of_the_reader() {
         let nice = rustix::process::getpriority_process(None).unwrap();
         let lowered = (nice + 10).min(19);
         let may = match processes {
-            true => "signals 3 and 3, reached 0",
+            true => "signals 4 and 3, reached 0",
             false => "signals 0 and 3, reached 0",
         };
         let usual = format!(

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -24,6 +25,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 /* Without a registration; otherwise the first of its indexes. */
@@ -243,6 +245,12 @@ static void *sleeps(void *argument)
     return argument;
 }
 
+/* Whether a call was let through, whatever it returned then. */
+static int passed(long result)
+{
+    return result == 0 || (errno != EPERM && errno != ENOSYS);
+}
+
 /* Tries what a hostile library would, in and beside the folder behind the kind, and says what came
    of it. */
 static void attack(const char *folder)
@@ -268,6 +276,14 @@ static void attack(const char *folder)
     written += rename(from, path) == 0;
     written += chmod(from, 0777) == 0;
     written += truncate(from, 0) == 0;
+    /* A file of its own, which permissions do not protect: the calls themselves are refused. */
+    int own = memfd_create("zoo", 0), flags = 0;
+    written += passed(futimens(own, NULL));
+    written += passed(fremovexattr(own, "user.none"));
+    written += passed(ioctl(own, 0x40086602 /* FS_IOC_SETFLAGS */, &flags));
+    written += passed(syscall(463 /* setxattrat */, own, "", 0x1000, "user.none", NULL, 0ul));
+    written += passed(syscall(466 /* removexattrat */, own, "", 0x1000, "user.none"));
+    written += passed(syscall(425 /* io_uring_setup */, 0, NULL));
     int null = open("/dev/null", O_RDWR);
     snprintf(path, sizeof path, "/proc/%d/mem", getppid());
     int memory = open(path, O_RDONLY);
@@ -304,6 +320,10 @@ static void tell_where(void)
     pid_t reader = getppid();
     int others = (kill(reader, 0) == 0) + (kill(-1, 0) == 0) +
                  (syscall(SYS_tgkill, reader, reader, 0) == 0);
+    /* The owner of a descriptor gets signals. */
+    int owned = memfd_create("zoo", 0), owner = reader;
+    others += (fcntl(owned, F_SETOWN, reader) == 0) + (ioctl(owned, 0x8901, &owner) == 0);
+    close(owned);
     int itself = (kill(getpid(), 0) == 0) + (kill(0, 0) == 0) + (raise(SIGURG) == 0);
     /* An impossible process, and nothing written: both are harmless, and refused all the
        same. */

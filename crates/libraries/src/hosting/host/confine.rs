@@ -40,6 +40,18 @@ const READS_ALL: CapabilitySet = CapabilitySet::DAC_READ_SEARCH;
 /// The number of the system call `fchmodat2`, which exists since Linux 6.6, on every architecture
 /// with a filter.
 const FCHMODAT2: i64 = 452;
+/// The numbers of the system calls `setxattrat` and `removexattrat`, which exist since Linux 6.13.
+const SETXATTRAT: i64 = 463;
+const REMOVEXATTRAT: i64 = 466;
+/// The number of the system call `file_setattr`, which exists since Linux 6.17.
+const FILE_SETATTR: i64 = 469;
+/// Commands of `ioctl` that change the attributes of a file (`linux/fs.h`).
+const FS_IOC_SETFLAGS: u64 = 0x4008_6602;
+const FS_IOC_FSSETXATTR: u64 = 0x401c_5820;
+/// Commands of `fcntl` and `ioctl` that set which process gets the signals of a descriptor.
+const F_SETOWN_EX: u64 = 15;
+const FIOSETOWN: u64 = 0x8901;
+const SIOCSPGRP: u64 = 0x8902;
 /// The paths of the system's libraries, and of the files that these libraries read.
 const SYSTEM: [&str; 8] = [
     "/usr",
@@ -107,9 +119,11 @@ pub(super) fn confine(request: &OpenRequest) -> Result<Option<String>, Errno> {
     if !is_enforced {
         // With the capability and without the restriction, the library would read every file.
         keep_capabilities(CapabilitySet::empty())?;
-        if !request.reads.is_empty() {
-            notes.push("it may read other files than it is registered for".to_string());
-        }
+        let beside = match request.reads.is_empty() {
+            true => "",
+            false => ", and read others than it is registered for",
+        };
+        notes.push(format!("it may write files{beside}, since this system has no Landlock"));
     }
     notes.extend(unreadable(&request.library));
     reader.map_or(Ok(()), end_with_reader)?;
@@ -182,7 +196,8 @@ fn keep_capabilities(kept: CapabilitySet) -> Result<(), Errno> {
 
 /// Forbids the process to write files other than character devices. If the registration lists files to
 /// read, the process may read only these, the system's libraries and the library's folder. Kernels
-/// before 5.13 forbid nothing.
+/// before 5.13 and kernels without Landlock forbid nothing. Kernels before 6.2 do not forbid to cut a
+/// file that is opened for reading.
 fn restrict_files(request: &OpenRequest) -> Result<RulesetStatus, RulesetError> {
     let writes = AccessFs::from_write(ABI::V3);
     let reads = AccessFs::ReadFile | AccessFs::ReadDir;
@@ -261,7 +276,7 @@ fn refuse(
 }
 
 /// Makes the kernel refuse to trace other processes, to read or write their memory, to change
-/// namespaces, to open files by handle, and to change owners, modes and attributes of files.
+/// namespaces, to open files by handle, and to change owners, modes, times and attributes of files.
 fn nothing_of_others(arch: &str) -> Result<(), Box<dyn std::error::Error>> {
     let calls = [
         libc::SYS_ptrace,
@@ -281,14 +296,42 @@ fn nothing_of_others(arch: &str) -> Result<(), Box<dyn std::error::Error>> {
         libc::SYS_setxattr,
         libc::SYS_lsetxattr,
         libc::SYS_fsetxattr,
+        SETXATTRAT,
+        libc::SYS_removexattr,
+        libc::SYS_lremovexattr,
+        libc::SYS_fremovexattr,
+        REMOVEXATTRAT,
+        FILE_SETATTR,
+        libc::SYS_utimensat,
+        // Landlock covers it since Linux 6.2.
+        libc::SYS_truncate,
+        // Its operations are no system calls, so that no filter sees them.
+        libc::SYS_io_uring_setup,
         #[cfg(target_arch = "x86_64")]
         libc::SYS_chmod,
         #[cfg(target_arch = "x86_64")]
         libc::SYS_chown,
         #[cfg(target_arch = "x86_64")]
         libc::SYS_lchown,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_utime,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_utimes,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_futimesat,
     ];
-    refuse(calls.map(|call| (call, vec![])).into(), libc::EPERM, arch)
+    let mut calls: Vec<_> = calls.map(|call| (call, vec![])).into();
+    calls.push((libc::SYS_ioctl, commands(&[FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR])?));
+    refuse(calls, libc::EPERM, arch)
+}
+
+/// Rules for a call whose second argument is one of these commands.
+fn commands(numbers: &[u64]) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+    let rule = |number: &u64| {
+        let is = SeccompCondition::new(1, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, *number)?;
+        SeccompRule::new(vec![is])
+    };
+    numbers.iter().map(rule).collect()
 }
 
 /// Makes the kernel refuse to start processes, each of which would have the memory limit for itself
@@ -317,6 +360,9 @@ fn one_process(arch: &str) -> Result<(), Box<dyn std::error::Error>> {
         (libc::SYS_rt_sigqueueinfo, other(None)?),
         (libc::SYS_rt_tgsigqueueinfo, other(None)?),
         (libc::SYS_pidfd_send_signal, vec![]),
+        // The owner of a descriptor gets a signal of the library's choice when data comes.
+        (libc::SYS_fcntl, commands(&[libc::F_SETOWN as u64, F_SETOWN_EX])?),
+        (libc::SYS_ioctl, commands(&[FIOSETOWN, SIOCSPGRP])?),
     ]);
     // `tkill` names a thread without its process; musl signals its own threads with it.
     #[cfg(not(target_env = "musl"))]
