@@ -67,6 +67,12 @@ impl AddedPath {
         self.targets.iter().find(is_it)
     }
 
+    /// Whether the label of the first instance is kept as the instance of the path.
+    fn keeps_label(&self) -> bool {
+        let has_id = self.path.instance.as_ref().is_some_and(|it| it.process_id().is_some());
+        !has_id && !self.path.is_wild()
+    }
+
     /// Whether the title indexes of a reading of this path belong to another object or counter now.
     fn has_lost(&self, reading: &Reading) -> bool {
         self.target(reading).is_some_and(|target| target.lost)
@@ -350,6 +356,11 @@ impl Query {
                     any_counter: item.path.counter.is_wild(),
                 };
                 let pattern = item.path.instance.as_ref();
+                if target.lost && target.keeps_object(slot.directory()) {
+                    let lost = context.reading(None, None, Err(NoValue::CounterMissing));
+                    self.readings.push(lost);
+                    continue;
+                }
                 context.read(pattern, state, &mut target.likely, &mut self.readings);
             }
         }
@@ -357,14 +368,14 @@ impl Query {
         Ok(())
     }
 
-    /// Keeps the label of the first instance that each path without wildcards means. So the
-    /// readings keep their path when the instance is gone.
+    /// Keeps the label of the first instance that each path means, except paths with wildcards and
+    /// those by process ID. So the readings keep their path when the instance is gone.
     fn keep_labels(&mut self) {
         // Both are in the order of the paths.
         let mut readings = self.readings.iter().peekable();
         for item in &mut self.items {
             while let Some(reading) = readings.next_if(|reading| reading.path <= item.id) {
-                if let Some(label) = reading.instance.as_ref().filter(|_| !item.path.is_wild()) {
+                if let Some(label) = reading.instance.as_ref().filter(|_| item.keeps_label()) {
                     item.last.get_or_insert_with(|| label.clone());
                 }
             }
@@ -406,8 +417,9 @@ impl Query {
         top.into_iter().take(count).map(|(.., reading)| reading).collect()
     }
 
-    /// The calendar time of the last collection in UTC: the time of the first source that answered,
-    /// whether or not that source has the objects. `None` if no source answered with a block.
+    /// The calendar time of the last collection in UTC: the time of the first source that answered
+    /// with a block, whether or not the block has the objects. `None` without such a source. A
+    /// [`Cached`](crate::Cached) answers without a block if it has none of the objects.
     #[must_use]
     pub fn time(&self) -> Option<CalendarTime> {
         self.time

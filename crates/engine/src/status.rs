@@ -53,7 +53,8 @@ pub enum ProviderState {
     Idle,
     /// The provider could be opened. Its last collection may have failed all the same.
     Open,
-    /// The provider could not be opened; the next collection tries again.
+    /// The provider is not open: it could not be opened, or it panicked. The next collection opens it
+    /// again.
     Failed,
     /// The provider is in quarantine after repeated faults, until it is released.
     Quarantined,

@@ -124,6 +124,36 @@ fn listing_instances_does_not_move_a_recording() {
 }
 
 #[test]
+fn listing_instances_returns_to_the_last_sample_of_a_recording_that_was_rewound() {
+    let cached = Cached::new(three());
+    let mut other = cached.clone();
+    let mut query = Query::new(cached).unwrap();
+    query.add(r"\Process(*)\Working Set").unwrap();
+    let present = |query: &mut Query| {
+        query.collect().unwrap();
+        query.readings().iter().filter(|reading| reading.value.is_ok()).count()
+    };
+    assert_eq!([present(&mut query), present(&mut query)], [1, 3]);
+    other.recording().unwrap().seek(None).unwrap();
+    assert_eq!([present(&mut query), present(&mut query)], [1, 3]);
+    assert_eq!(query.items(None, "Process").unwrap().instances.len(), 3);
+    assert_eq!(present(&mut query), 1);
+}
+
+#[test]
+fn path_by_process_id_stays_when_the_process_is_gone() {
+    let source = recording("HOST", &[&[("a", 1)], &[("a", 3)], &[("a", 3)]], 4);
+    let mut query = Query::new(source).unwrap();
+    query.add(r"\Process(pid:1)\Working Set").unwrap();
+    for _ in 0..3 {
+        query.collect().unwrap();
+        let paths: Vec<String> =
+            query.readings().iter().map(|one| query.path_of(one).to_string()).collect();
+        assert_eq!(paths, [r"\Process(pid:1)\Working Set"]);
+    }
+}
+
+#[test]
 fn listing_instances_through_a_cache_does_not_move_a_recording() {
     let mut query = Query::new(Cached::new(three())).unwrap();
     let all = r"\Process(*)\Working Set";

@@ -134,11 +134,13 @@ fn readings_of_a_lost_object_keep_its_names() {
         assert_eq!(collect(&mut query), ["object-missing"; 2], "{things:?}");
         for reading in query.readings() {
             assert_eq!(query.names_of(reading), ("Custom".to_string(), "Items".to_string()));
+            assert_eq!(query.english_names_of(reading), query.names_of(reading));
             assert_eq!(query.path_of(reading).to_string(), r"\Custom(a)\Items", "{things:?}");
         }
     }
     source.show(&[thing((10, "Custom"), (12, "Pieces"), &[("a", 7)])]);
-    collect(&mut query);
+    assert_eq!(collect(&mut query), ["counter-missing", "7"]);
+    assert_eq!(query.english_path_of(&query.readings()[0]).to_string(), r"\Custom(a)\Items");
     let names: Vec<String> = query.readings().iter().map(|one| query.names_of(one).1).collect();
     assert_eq!(names, ["Items", "Pieces"], "each is what its path means");
 }

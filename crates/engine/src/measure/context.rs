@@ -4,7 +4,9 @@
 use super::error::MeasureError;
 use super::source::{DataSources, ProbeContext, SelectedSensor, SensorSelection};
 use super::state::{Operation, State, StateMonitor};
-use super::{Anomaly, SensorName, SensorReading, TimeSource};
+use super::{Anomaly, SensorName, SensorReading, SensorSlot, TimeSource};
+use crate::query::NoValue;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
@@ -383,12 +385,22 @@ impl MeasurementContext {
         if let Some(error) = failed {
             return Err(error);
         }
+        let has_begun = |one: &SensorReading| one.raw.is_some().then(|| Arc::as_ptr(&one.slot));
+        let begun: HashSet<*const SensorSlot> = readings.iter().filter_map(has_begun).collect();
         let age = self.record.age;
         let mut anomalies = std::mem::take(&mut self.record.anomalies);
         self.prepare()?;
         let done = work();
         self.sample()?;
         self.decode(readings)?;
+        // These would count from a sample before the section.
+        let counts_more = |one: &&mut SensorReading| {
+            one.before.is_some() && !begun.contains(&Arc::as_ptr(&one.slot))
+        };
+        let lists = readings.list.iter_mut().chain(&mut self.values.list);
+        for one in lists.filter(counts_more) {
+            (one.before, one.value) = (None, Err(NoValue::NeedsTwoSamples));
+        }
         self.record.age = self.record.age.max(age);
         anomalies.append(&mut self.record.anomalies);
         self.record.anomalies = anomalies;

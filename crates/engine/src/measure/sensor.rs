@@ -175,7 +175,7 @@ pub struct SensorReading {
     /// The raw value in this sample; `None` if the sample has none.
     pub raw: Option<u64>,
     /// The raw value in the sample before; `None` if there is no such sample, or if it has no value
-    /// of this instance.
+    /// of this instance. Samples that lack the whole object, or that failed, are passed over.
     pub before: Option<u64>,
     /// The number of raw units in a second; `None` if the raw value does not count time.
     pub raw_per_second: Option<u64>,
@@ -211,9 +211,9 @@ impl SensorReading {
     }
 
     /// The amount by which the raw value grew since the sample before, in raw units. `None` if one
-    /// of the two raw values is missing, or if the value shrank: a count that shrank was reset, and
-    /// has no difference. A gauge may shrink; its two values are [`before`](Self::before) and
-    /// [`raw`](Self::raw).
+    /// of the two raw values is missing, or if the value shrank: a count was reset, or passed the end
+    /// of its 32 or 64 bits (`value` may then have a rate all the same). A gauge may shrink; its two
+    /// values are [`before`](Self::before) and [`raw`](Self::raw).
     #[must_use]
     pub fn difference(&self) -> Option<u64> {
         self.raw?.checked_sub(self.before?)

@@ -91,6 +91,7 @@ impl Query {
         let number = self.slot_of(machine)?;
         let pattern = NamePattern::literal(object);
         let slot = self.sources.slot_mut(number)?;
+        slot.note_change()?;
         let find = |directory: &Directory| {
             let found = objects_named(directory, &pattern)?;
             found
@@ -130,6 +131,10 @@ impl Query {
         let mut failure = None;
         for number in slots {
             let slot = self.sources.slot_mut(number)?;
+            if let Err(error) = slot.note_change() {
+                failure = failure.or(Some(error.into()));
+                continue;
+            }
             match slot.resolve_or_suggest(&path) {
                 Ok(targets) => expand_in(slot, &path, &targets, &mut paths)?,
                 Err(error) => failure = failure.or(Some(error)),
@@ -198,11 +203,26 @@ fn peek(slot: &mut QuerySource, wanted: &[TitleIndex]) -> Result<Snapshot, Query
     if slot.is_live {
         slot.lookup.source.collect(&request, &mut snapshot)?;
     } else {
+        let (reached, source) = (slot.reached, &mut *slot.lookup.source);
+        let is_reached = |seen: &Snapshot| {
+            let time = seen.frames().first().map(|frame| frame.time());
+            reached.is_none() || time.is_none() || time == reached
+        };
         // This collects the sample that was taken last or, if none was, the first.
-        skip(&mut *slot.lookup.source, &request, taken.saturating_sub(1))?;
-        slot.lookup.source.collect(&request, &mut snapshot)?;
+        let counted = skip(source, &request, taken.saturating_sub(1))
+            .and_then(|()| Ok(source.collect(&request, &mut snapshot)?));
+        if reached.is_none() {
+            counted?;
+        } else if counted.is_err() || !is_reached(&snapshot) {
+            // The recording was also moved by others, so that the samples do not count.
+            source.recording().map_or(Ok(()), |recording| recording.seek(reached))?;
+            source.collect(&request, &mut snapshot)?;
+            while !is_reached(&snapshot) {
+                source.collect(&request, &mut snapshot)?;
+            }
+        }
         if taken == 0 {
-            rewind(&mut *slot.lookup.source)?;
+            rewind(source)?;
         }
     }
     Ok(snapshot)

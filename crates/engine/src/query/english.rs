@@ -11,6 +11,11 @@ impl Query {
     /// ([`names_of`](Self::names_of)).
     #[must_use]
     pub fn english_names_of(&self, reading: &Reading) -> (String, String) {
+        let mut items = self.items.iter().filter(|item| item.id == reading.path);
+        // The indexes of a lost target have the names of others now.
+        if items.any(|item| item.has_lost(reading)) {
+            return self.names_of(reading);
+        }
         let titles = self.titles(reading.source);
         let english = |index| titles?.english_name(index).map(str::to_string);
         let (object, counter) = (english(reading.object), english(reading.counter));

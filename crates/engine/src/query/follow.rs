@@ -60,6 +60,8 @@ impl Query {
             slot.lookup.source.collect(&request, &mut self.snapshot)?;
         }
         slot.taken += 1;
+        let first = self.snapshot.frames().first();
+        slot.reached = first.map(|frame| frame.time()).or(slot.reached);
         if std::mem::take(&mut slot.wishes.is_new) && !self.snapshot.age().is_zero() {
             self.look_for_young(number, request);
         }
@@ -199,6 +201,14 @@ impl Query {
 }
 
 impl Target {
+    /// Whether the object's index still has its name, and only that of the counter has another one.
+    pub(super) fn keeps_object(&self, now: &Directory) -> bool {
+        let names = self.names.iter().zip(self.indexes());
+        let renamed =
+            names.map(|(name, index)| is_renamed(name.as_deref(), now.titles.name(index)));
+        renamed.eq([false, true])
+    }
+
     /// Whether an index of this target belongs to another object or counter now. If the path means
     /// nothing now, `error` is the reason.
     fn is_lost(&self, now: &Directory, path: &CounterPath, error: Option<&QueryError>) -> bool {

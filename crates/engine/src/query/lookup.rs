@@ -310,7 +310,7 @@ impl<S: Source> Lookup<S> {
 
     /// The last step for an object that was not found. For a pattern, which may match a costly
     /// object, the costly objects are listed; returns whether the catalogue changed, so that
-    /// looking again may help. For a name, the source was asked for all of its indexes before:
+    /// looking again may help, or an error if the source could not say it. For a name, the source was asked for all of its indexes before:
     /// returns `false`, or an error if not all names could be read.
     fn look_further(
         &mut self,
@@ -318,7 +318,10 @@ impl<S: Source> Lookup<S> {
         until: Option<Instant>,
     ) -> Result<bool, QueryError> {
         let Some(name) = object.as_literal() else {
-            return Ok(self.list_costly(until)?);
+            if self.list_costly(until)? {
+                return Ok(true);
+            }
+            return self.failed.take().map_or(Ok(false), |error| Err(error.into()));
         };
         let error = self.failed.take().or_else(|| self.directory.titles.cannot_tell(name));
         error.map_or(Ok(false), |error| Err(error.into()))

@@ -195,7 +195,7 @@ impl TargetReader<'_> {
         NoValue::of_fault(self.faults, self.object, is_it)
     }
 
-    fn reading(
+    pub(super) fn reading(
         &self,
         instance: Option<InstanceLabel>,
         identity: Option<Identity>,

@@ -6,7 +6,7 @@ use super::wishes::Wishes;
 use crate::error::{SourceError, SourceErrorKind};
 use crate::path::{InstancePattern, NamePattern};
 use crate::source::{CatalogueCounter, Source};
-use perfhive_format::{LanguageId, TitleIndex};
+use perfhive_format::{FileTime, LanguageId, TitleIndex};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
@@ -40,6 +40,8 @@ pub(super) struct QuerySource {
     pub(super) wishes: Wishes,
     /// The number of samples that were taken from the source.
     pub(super) taken: u64,
+    /// The time of the sample that was taken last; `None` before the first.
+    pub(super) reached: Option<FileTime>,
 }
 
 impl SourceSet {
@@ -181,6 +183,7 @@ impl QuerySource {
             known: HashSet::new(),
             wishes: Wishes::default(),
             taken: 0,
+            reached: None,
         }
     }
 
@@ -205,6 +208,15 @@ impl QuerySource {
             self.note_machine();
         }
         Ok(changed)
+    }
+
+    /// Reads the present catalogue and titles if they changed. The next
+    /// [`take_change`](Self::take_change) reports the change.
+    pub(super) fn note_change(&mut self) -> Result<(), SourceError> {
+        if self.take_change(None)? {
+            self.lookup.put_change_back();
+        }
+        Ok(())
     }
 
     fn note_machine(&mut self) {

@@ -262,10 +262,12 @@ impl SampleRing {
 
     /// Adds the raw sample of a reading; `false` if the reading has none. If the samples in the
     /// ring are of another instance or type, they are dropped first, since no value may be made of
-    /// samples of both. They are also dropped if the reading is [`Born`](NoValue::Born), because
-    /// the instance may be another one of the same name.
+    /// samples of both. They are also dropped if the value is [`Born`](NoValue::Born), because the
+    /// instance may be another one of the same name, and if it is
+    /// [`NeedsTwoSamples`](NoValue::NeedsTwoSamples), because the sample before may be of another
+    /// source or counter.
     pub fn push(&mut self, reading: &Reading) -> bool {
-        if matches!(reading.value, Err(NoValue::Born)) {
+        if matches!(reading.value, Err(NoValue::Born | NoValue::NeedsTwoSamples)) {
             self.samples.clear();
         }
         let Some(raw) = reading.raw else { return false };
