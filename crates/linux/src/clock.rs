@@ -6,8 +6,8 @@
 //! - `PerfTime` is `CLOCK_MONOTONIC` in nanoseconds.
 //! - `PerfTime100nSec` (the clock of processor times) and the objects' own clock (the clock
 //!   of elapsed times) are FILETIMEs. They show the calendar time of their first use in this
-//!   process and go on by `CLOCK_BOOTTIME` from there, which also counts the time during which
-//!   the machine was suspended. The kernel gives the start times of processes by
+//!   process, to 10 microseconds, and go on by `CLOCK_BOOTTIME` from there, which also counts the
+//!   time during which the machine was suspended. The kernel gives the start times of processes by
 //!   `CLOCK_BOOTTIME` too: converted to these FILETIMEs, elapsed times are exact whatever
 //!   happens to the calendar.
 //! - `SystemTime` is the calendar at the moment of the sample; no formula uses it.
@@ -25,6 +25,9 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 const NANOS: i64 = 1_000_000_000;
+/// The step to which the time of the machine's start is rounded, in nanoseconds: far above the error of
+/// a reading, and far below a millisecond.
+const STEP: i64 = 10_000;
 
 /// The nanoseconds of a time that the kernel gave.
 pub(crate) fn of_timespec(time: Timespec) -> i64 {
@@ -77,10 +80,19 @@ impl TimeBase {
         Self { boot, copy: Some(Arc::new(Mutex::new(proc))) }
     }
 
-    /// The time at which this machine was started; `nanos` reads a clock in nanoseconds.
+    /// The time at which this machine was started, rounded to [`STEP`]; `nanos` reads a clock in
+    /// nanoseconds. Until the calendar is set, every program calculates the same time: the start
+    /// times of processes, by which they are told apart, are the same in all recordings.
     fn by(nanos: impl Fn(ClockId) -> i64) -> FileTime {
-        let up = nanos(ClockId::Boottime) / 100;
-        FileTime(calendar(nanos(ClockId::Realtime)).0.saturating_sub(up))
+        let read = |_| {
+            let before = nanos(ClockId::Boottime);
+            let now = nanos(ClockId::Realtime);
+            let took = nanos(ClockId::Boottime).saturating_sub(before);
+            (took, now.saturating_sub(before.saturating_add(took / 2)))
+        };
+        // Between two clocks the thread may have to wait. The quickest reading is the most exact.
+        let (_, started) = (0..16).map(read).min().unwrap_or_default();
+        calendar(started.saturating_add(STEP / 2).div_euclid(STEP).saturating_mul(STEP))
     }
 
     /// The time at which the machine was started. For a copy without `uptime` it is 0; for a copy
@@ -193,6 +205,21 @@ mod tests {
         assert_eq!(TimeBase::of(&ProcRoot::default()).boot, clock.base.boot);
         assert!(clock.base.boot() < clock.base.now());
         assert_eq!(clock.base.after_boot(i64::MAX).0, i64::MAX);
+    }
+
+    #[test]
+    fn programs_that_read_the_clocks_slowly_or_quickly_have_the_same_start_of_the_machine() {
+        let started = |call: i64| {
+            let now = std::cell::Cell::new(0);
+            TimeBase::by(move |clock| {
+                // A call that waits now and then takes far longer.
+                now.set(now.get() + if now.get() % 7 == 3 { 90_000 } else { call });
+                let since = if clock == ClockId::Realtime { 1_700_000_000 } else { 100 };
+                since * NANOS + 123_456_700 + now.get()
+            })
+        };
+        assert_eq!(started(30), started(170));
+        assert_eq!(started(30), started(1100));
     }
 
     /// Clocks while the calendar is set forwards and backwards and the machine sleeps.
