@@ -305,7 +305,8 @@ pub trait Registrar {
     /// names would take an index of another provider.
     ///
     /// # Errors
-    /// [`RegisterError`]; nothing has changed then.
+    /// [`RegisterError`]. A file is unchanged then. In the registry of Windows a change of names or
+    /// help texts that fails may leave the provider with other indexes, or unregistered.
     fn register(
         &mut self,
         definition: &ProviderDefinition,
@@ -327,7 +328,8 @@ pub trait Registrar {
     /// Removes a provider's registration and returns it.
     ///
     /// # Errors
-    /// [`RegisterError`]; nothing has changed then.
+    /// [`RegisterError`]. A file is unchanged then. In the registry of Windows a part of the
+    /// registration may be removed already.
     fn unregister(&mut self, name: &str) -> Result<Registration, RegisterError>;
 
     /// Enables a provider that its registration disables ([`Registration::disabled`]), as `lodctr

@@ -42,9 +42,10 @@ fn stays_away(host: Option<&str>) -> String {
 /// A source of the counters of a machine, read through its registry.
 ///
 /// On Windows the key stays open between samples, since closing it unloads the libraries of all
-/// providers. The key is closed when the last source of the process is dropped; dropping that
-/// source waits for this at most two seconds. Buffers grow by doubling. A query that is repeated
-/// allocates nothing and takes one call of `RegQueryValueExW`.
+/// providers. The key is closed when the last source of the process is dropped; dropping a source
+/// without timeouts waits for this at most two seconds. A source with timeouts closes the key on
+/// another thread, without a wait, and not before each of its calls has returned. Buffers grow by
+/// doubling. A query that is repeated allocates nothing and takes one call of `RegQueryValueExW`.
 ///
 /// A collection takes as long as its slowest provider, and never ends if a provider hangs, unless
 /// calls [have timeouts](RegistrySource::with_timeouts).
@@ -151,10 +152,12 @@ impl RegistrySource {
         }
     }
 
-    /// A source over registries that `make` makes, with timeouts for their calls. After a timeout
-    /// each provider is asked alone, with half of [`Timeouts::call`] as its timeout, and providers
-    /// that hang are left out. A request takes three timeouts at most, one of which may be
-    /// [`Timeouts::first_of_all`].
+    /// A source over registries that `make` makes, with timeouts for the calls that performance
+    /// libraries answer. After a timeout each provider is asked alone, with half of
+    /// [`Timeouts::call`] as its timeout, and providers that hang are left out. Such a request takes
+    /// one timeout, which may be [`Timeouts::first_of_all`], half of one for each provider that
+    /// hangs, the time of each other provider alone, and at most one more timeout for the answer.
+    /// Keys are read without a timeout: on another machine this lasts until the network gives up.
     #[must_use]
     pub fn with_timeouts(name: &str, timeouts: Timeouts, make: Make) -> Self {
         let mut source = Self::over(name, Box::new(Watched::new(make, timeouts.call)));

@@ -238,9 +238,10 @@ impl PublishedCategory {
         self.instance_with(name, Lifetime::Process, None)
     }
 
-    /// As [`instance`](Self::instance), with another lifetime and, if given, a unique number that
-    /// tells instances of one name apart. An instance that exists already keeps its lifetime and
-    /// number.
+    /// As [`instance`](Self::instance), with another lifetime and, if given, a unique number, by which
+    /// readers tell the instance from instances of the same name that other processes publish. Within
+    /// a category a name stands for one instance: an instance of this name that exists already is
+    /// returned, with its own lifetime and number.
     ///
     /// # Errors
     /// As [`instance`](Self::instance).

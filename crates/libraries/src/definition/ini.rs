@@ -4,7 +4,8 @@
 //! Registry"): `[info]` with `drivername` and `symbolfile`, `[languages]`, `[objects]`, and
 //! `[text]` with `SYMBOL_LLL_NAME` and `SYMBOL_LLL_HELP`. The file is read as Windows' profile
 //! functions read it: names without regard to case, without blanks around names and values and
-//! without quotation marks around a value. Lines without `=` are ignored.
+//! without quotation marks around a value. Only `SYMBOL` must be written as in the symbol file.
+//! Lines without `=` are ignored.
 
 use super::error::{DefinitionError, Warnings, WithWarnings};
 use super::symbols::Symbols;

@@ -87,7 +87,9 @@ pub struct Watch {
     /// Hives with faults are read again after a time, because a corrected mode of a library or
     /// folder does not change the stamp of the hive.
     refused: Option<Instant>,
+    /// What the last read found.
     providers: Vec<Registration>,
+    faults: Vec<RegisterFault>,
 }
 
 impl Watch {
@@ -100,7 +102,8 @@ impl Watch {
     #[must_use]
     pub fn new(hives: Vec<HiveFile>, trust: Trust) -> Self {
         let stamps = vec![None; hives.len()];
-        Self { hives, trust, stamps, looked: None, refused: None, providers: Vec::new() }
+        let (providers, faults) = (Vec::new(), Vec::new());
+        Self { hives, trust, stamps, looked: None, refused: None, providers, faults }
     }
 
     /// All registrations if they may have changed since the last call, and on the first call.
@@ -131,11 +134,13 @@ impl Watch {
         }
         let loaded = ReadHives::read(&self.hives, self.trust);
         self.refused = (!loaded.faults.is_empty()).then_some(now);
-        let same = self.providers == loaded.registrations.providers;
+        let same =
+            self.providers == loaded.registrations.providers && self.faults == *loaded.faults;
         if !first && !other && same {
             return None;
         }
         self.providers.clone_from(&loaded.registrations.providers);
+        self.faults = loaded.faults.to_vec();
         Some(loaded)
     }
 }

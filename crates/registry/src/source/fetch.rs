@@ -116,10 +116,22 @@ impl RegistrySource {
         let Ok(mut split) = self.split(&request.objects) else { return Ok(()) };
         split.is_whole = split.objects <= sound;
         let is_whole = split.is_whole;
-        if let Some(asked) = self.requests.get_mut(&request.objects) {
-            asked.split = Some(Box::new(split));
+        let Some(asked) = self.requests.get_mut(&request.objects) else { return Ok(()) };
+        let split = asked.split.insert(Box::new(split));
+        if is_whole {
+            return Ok(());
         }
-        if is_whole { Ok(()) } else { self.fetch(request, out) }
+        let (registry, name) = (&mut *self.registry, (&split.name, &mut split.size));
+        match read_block(registry, &mut self.pool, self.generation, name, request.until) {
+            Ok(frame) => {
+                out.clear();
+                out.push_frame(frame, &self.name);
+                split.faults.iter().for_each(|fault| out.push_fault(fault.clone()));
+            }
+            // The damaged reply is more than that.
+            Err(_) => split.is_whole = true,
+        }
+        Ok(())
     }
 
     /// Answers a query that failed as a whole with the parts of it that can be read.

@@ -40,6 +40,9 @@ const MOST_GONE: usize = 64;
 /// Up to 64 categories that lost their publishers stay listed, without instances or values. A
 /// category that returns with the same counters has the same title indexes. An unreadable file is a
 /// fault of every collection of `Global`.
+///
+/// The broker's clock must count nanoseconds, as the default clock and Linux' clock do: with another
+/// clock, such as `NativeClock` of Windows, times of the performance counter would be wrong.
 pub struct PublishedCounters {
     folders: Folders,
     looked: Option<Instant>,
