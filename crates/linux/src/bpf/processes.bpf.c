@@ -2,65 +2,68 @@
 //
 // Reads every process, and if asked every thread, in one run: a program for
 // BPF_PROG_RUN that walks the kernel's list of tasks and writes one slot for
-// each into arrays that user space has mapped. Nothing is converted here that
-// can be converted there. A second program visits some processes by their
-// numbers, without walking the list.
+// each into arrays that user space has mapped. Values are written as the kernel
+// has them, and user space converts them. A second program visits some processes
+// by their numbers, without walking the list.
 //
 // Needs Linux 6.7 or later, for bpf_iter_task.
 
 #include "kernel.h"
 
-// What user space and this program share; `bpf/slots.rs` has the same.
+// The structures that user space and this program share; `bpf/slots.rs` has the same.
 
 struct arguments {
 	u32 wanted;
-	// How many there were, those that found no slot included.
+	// The numbers of processes and threads that were visited, including those for
+	// which there was no slot.
 	u32 processes;
 	u32 threads;
-	// The highest number of a processor that is on, and 1.
+	// One more than the highest number of a processor that is on.
 	u32 processors;
-	// A slot has another process than in the run before.
+	// 1 if a slot has another process than in the run before.
 	u32 moved;
-	// Only what `chosen` names gets a slot.
+	// 1 if only the processes that `chosen` names get a slot.
 	u32 some;
-	// The slots behind those of the run before are filled.
+	// 1 if this run fills the slots behind those of the run before.
 	u32 goes_on;
 };
 enum {
 	WANT_THREADS = 1,
 	WANT_HANDLES = 2,
-	// How it is scheduled, and how long it waited for a processor.
+	// Priority and policy, and the time for which threads waited for a processor.
 	WANT_SCHEDULE = 4,
 };
 
-// What is looked at each time: two lines of the processor's cache, one process
-// behind the other, so that the next ones are fetched unasked.
+// The values of a process that are read in each run. They take two lines of the
+// processor's cache and lie in the order of the processes, so that the processor
+// fetches the next ones by itself.
 struct process {
 	u32 pid, parent;
 	u32 threads;
 	u32 marks;
-	// What was wanted when all of it was read.
+	// `arguments.wanted` of the run that read all values of the process last.
 	unsigned short wanted;
-	// All but its threads is as in the run before.
+	// 1 if all values but those of its threads are as in the run before.
 	unsigned short same;
-	// Slots of its threads, if they were wanted.
+	// The first slot and the number of slots of its threads, if threads are wanted.
 	u32 first_thread, thread_slots;
 	u32 unused;
 	u64 start;
-	// Pages.
+	// In pages.
 	u64 size, data, size_peak, resident_peak;
 	s64 anonymous, file, shared, swapped;
 	u64 handles;
 };
 
-// What a process does by itself, and how it is scheduled.
+// The values of a process that change only while it runs, and those of its
+// scheduling.
 struct detail {
 	u32 flags;
 	u32 sequence;
-	// The kernel's: 120 is the usual one.
+	// `static_prio` of the kernel, in which 120 is the usual priority.
 	u32 priority, real_time, policy;
 	u32 unused;
-	// Nanoseconds.
+	// In nanoseconds. `_told` are the times that the kernel showed last in /proc.
 	u64 user, kernel, runtime;
 	u64 user_told, kernel_told;
 	u64 minor_faults, major_faults;
@@ -68,20 +71,21 @@ struct detail {
 	u64 storage_read, storage_written, storage_cancelled;
 	u64 switches_voluntary, switches_other;
 	char name[16];
-	// Of threads of the kernel.
+	// For threads of the kernel only: the whole name, and the work that the
+	// thread does for a workqueue.
 	char long_name[64];
 	char work[32];
 };
 enum {
-	// It has memory of its own.
+	// The process has memory of its own.
 	MARK_MEMORY = 1,
-	// A thread ended meanwhile: the sums may be wrong.
+	// A thread ended while the process was read, so that sums may be wrong.
 	MARK_TORN = 2,
-	// This kernel counts resident pages in another way.
+	// The resident pages were not read: this kernel counts them in another way.
 	MARK_NO_RESIDENT = 4,
-	// It works on what `work` says.
+	// The thread works on what `work` says at this moment.
 	MARK_WORKING = 8,
-	// It is a thread of the kernel.
+	// The process is a thread of the kernel.
 	MARK_KERNEL = 16,
 };
 
@@ -91,36 +95,37 @@ struct thread {
 	u64 user_told, kernel_told;
 	u64 minor_faults, major_faults;
 	u64 switches_voluntary, switches_other;
-	// Nanoseconds.
+	// In nanoseconds.
 	u64 waited;
 	u32 priority, real_time, policy;
 	u32 unused;
 };
 
-// Arrays. The loader sets how many entries they have.
+// The loader sets the number of entries of each array.
 MAP processes = { MAP_TYPE_ARRAY, sizeof(struct process), FLAG_MMAPABLE };
 MAP details = { MAP_TYPE_ARRAY, sizeof(struct detail), FLAG_MMAPABLE };
 MAP threads = { MAP_TYPE_ARRAY, sizeof(struct thread), FLAG_MMAPABLE };
 
-// Where the kernel had what was read of the process of a slot when all of it
-// was: the task, its memory, and what processors count of that. For as long as
-// the process does not run, that is where it is; else it is only looked at ahead
-// of its turn, see `look_ahead`.
+// The addresses at which the kernel had the process of a slot when all its values
+// were read last: the task, its memory, and the counts of that memory's pages by
+// processor. They are valid as long as the process does not run. Otherwise they
+// are only used to fetch memory into the cache, see `look_ahead`.
 struct place {
 	u64 task, memory, counters;
-	// When it was given a processor for the last time, if it had given that
-	// back and did not wait for another one.
+	// The time at which the process was last given a processor; 0 if it ran or
+	// waited for a processor when it was read.
 	u64 arrival;
 };
 
 MAP places = { MAP_TYPE_ARRAY, sizeof(struct place), 0 };
 
-// A variable of its own for each processor, to find out where theirs lie.
+// A variable that each processor has for itself, by which the distance between the
+// variables of two processors is found.
 MAP probe = { MAP_TYPE_PERCPU_ARRAY, sizeof(u64), 0 };
 
-// The processes that are wanted, where not all are. A name is wanted if it has
-// the bits of `text` wherever `mask` has ones: it begins so, or is the same,
-// without regard to case.
+// The processes that are wanted if not all are. A name is wanted if it has the bits
+// of `text` wherever `mask` has ones. By its mask a text stands for names that
+// begin with it or are equal to it, without regard to case.
 enum { MOST_NUMBERS = 64, MOST_NAMES = 8 };
 struct chosen {
 	u32 numbers, names;
@@ -132,7 +137,8 @@ struct chosen {
 
 MAP chosen = { MAP_TYPE_ARRAY, sizeof(struct chosen), 0 };
 
-// How far a processor's variables lie from where their addresses point.
+// For each processor, the distance from the address of such a variable to the
+// processor's own copy.
 enum { MOST_PROCESSORS = 8192 };
 static volatile u64 offsets[MOST_PROCESSORS];
 
@@ -142,9 +148,9 @@ INLINE u64 long_at(const void *address)
 	return word->__rb_parent_color;
 }
 
-// The copy of `probe` that a processor has lies as far from what the kernel
-// keeps as its address as with every such variable. Answers how many processors
-// there are, which may be fewer than were asked for.
+// Finds the distance of each processor by its copy of `probe`: the distance is the
+// same for all such variables of the kernel. Returns the number of processors,
+// which may be smaller than `processors`.
 INLINE u32 find_offsets(u32 processors)
 {
 	struct bpf_array *array = bpf_rdonly_cast(&probe, KERNEL_TYPE_ID(struct bpf_array));
@@ -160,24 +166,25 @@ INLINE u32 find_offsets(u32 processors)
 
 		if (!copy || place >= MOST_PROCESSORS)
 			break;
-		// Through memory: what is read back is a number.
+		// The verifier takes what is read back from memory for a number, not
+		// for a pointer.
 		offsets[place] = (u64)copy;
 		offsets[place] -= address;
 		found = place + 1;
 	}
 	bpf_iter_num_destroy(&it);
-	// Two are looked at ahead in any case.
+	// `look_at_process` uses the first two without looking at their number.
 	if (found == 1)
 		offsets[1] = offsets[0];
 	return found;
 }
 
-// The structures of a process are a dozen lines of the processor's cache, seldom
-// there still, and found one after the other: reading them takes longer than all
-// that is done with them. So they are looked at some processes ahead, where the
-// run before found them, all at a time and without waiting for any. What is
-// there does not matter: it is dropped, and memory that the kernel has given
-// back meanwhile reads as nothing.
+// The structures of a process take a dozen lines of the processor's cache. They are
+// seldom in the cache any more, and each holds the address of the next one, so that
+// waiting for them takes longer than everything else. Therefore the structures of
+// later processes are read ahead, all together, at the addresses that the run before
+// found. The values that are read there are dropped. Memory that the kernel has
+// freed meanwhile reads as 0.
 enum { AHEAD = 8 };
 #define LOOK(field) ((void)*(volatile typeof(field) *)&(field))
 
@@ -193,8 +200,7 @@ INLINE void look_at_process(u32 key)
 
 	if (!place)
 		return;
-	// Where there is no task or no memory, the kernel sees to it that nothing
-	// is read at all.
+	// At the address 0 the kernel reads nothing and gives 0.
 	struct task_struct *task =
 		bpf_rdonly_cast((void *)place->task, KERNEL_TYPE_ID(struct task_struct));
 	LOOK(task->tasks.next);
@@ -210,12 +216,14 @@ INLINE void look_at_process(u32 key)
 	LOOK(mm->rss_stat[3].count);
 	if (!place->counters)
 		return;
-	// Those of further processors are looked for side by side in any case.
+	// The counts of further processors do not depend on each other: the processor
+	// fetches them side by side when they are read.
 	look_at(place->counters + offsets[0]);
 	look_at(place->counters + offsets[1]);
 }
 
-// Four at a time: the processor goes on behind what it waits for, but not far.
+// Reads four processes ahead. While a processor waits for memory it goes on with
+// what follows, but not with much more than this.
 NOT_INLINE int look_ahead(u32 key)
 {
 	look_at_process(key + AHEAD);
@@ -225,8 +233,8 @@ NOT_INLINE int look_ahead(u32 key)
 	return 0;
 }
 
-// What processors count of a memory's pages, for each kind one behind the other;
-// 0 where this kernel has it otherwise.
+// The address of the counts that processors keep of a memory's pages, in which the
+// counts of all kinds lie one behind the other; 0 if this kernel keeps them otherwise.
 INLINE u64 counters_of(struct mm_struct *mm)
 {
 	if (!FIELD_EXISTS(mm->rss_stat[0].counters))
@@ -240,12 +248,13 @@ INLINE u64 counters_of(struct mm_struct *mm)
 	return first;
 }
 
-// Pages, by kind.
+// Numbers of resident pages, by their kind.
 struct resident {
 	s64 file, anonymous, shared, swapped;
 };
 
-// What one processor has counted and not handed in, two kinds at a time.
+// Adds the counts of one processor that are not part of the common counts yet. One
+// word holds two kinds.
 INLINE void add_of(struct resident *sums, u64 counters)
 {
 	u64 first = long_at((void *)counters), second = long_at((void *)(counters + 8));
@@ -265,7 +274,8 @@ INLINE void add_of(struct resident *sums, u64 counters)
 #endif
 }
 
-// Notes a number in a slot, and whether it was another one.
+// Stores a value in a field of a slot. Sets bits in `differs` if the field had
+// another value.
 #define NOTE(differs, field, value)                       \
 	do {                                              \
 		typeof(field) note_now = (value);         \
@@ -292,7 +302,8 @@ NOT_INLINE int add_of_further(struct resident *sums, u64 counters, u32 processor
 	return 0;
 }
 
-// Of no memory all is 0. Answers what differs from what the slot had.
+// Stores the values of a memory in a slot; all are 0 without a memory. Returns 0 if
+// the slot had these values before.
 INLINE u64 read_memory(struct process *slot, struct mm_struct *mm, u64 counters, u32 processors)
 {
 	u64 size = 0, data = 0, size_peak = 0, resident_peak = 0, differs = 0;
@@ -309,7 +320,7 @@ INLINE u64 read_memory(struct process *slot, struct mm_struct *mm, u64 counters,
 		sums.anonymous = mm->rss_stat[MM_ANONPAGES].count;
 		sums.shared = mm->rss_stat[MM_SHMEMPAGES].count;
 		sums.swapped = mm->rss_stat[MM_SWAPENTS].count;
-		// A loop costs more than all that it does for the first two.
+		// For the first two processors, a loop would cost more than its work.
 		add_of(&sums, counters + offsets[0]);
 		if (processors > 1)
 			add_of(&sums, counters + offsets[1]);
@@ -355,7 +366,7 @@ INLINE u64 read_handles(struct task_struct *loose, u32 *marks)
 	if (!files)
 		return 0;
 	struct fdtable *fdt = files->fdt;
-	// As a number.
+	// The address of the bits is read as a number.
 	u64 open = long_at(&fdt->open_fds);
 	u32 words = fdt->max_fds / 64;
 	if (words > 1 << 24)
@@ -381,8 +392,8 @@ INLINE void read_long_name(struct process *process, struct detail *slot, struct 
 		struct worker *worker =
 			bpf_rdonly_cast(kthread->data, KERNEL_TYPE_ID(struct worker));
 
-		// A rescuer that has nothing to rescue belongs to no pool: then
-		// /proc does not tell what it worked on last.
+		// A rescuer without work belongs to no pool. /proc does not show what
+		// it worked on last then, and neither does this.
 		if (!worker->pool)
 			return;
 		probe_read_str(slot->work, sizeof(slot->work), &worker->desc);
@@ -391,7 +402,8 @@ INLINE void read_long_name(struct process *process, struct detail *slot, struct 
 	}
 }
 
-// Read each time that it is asked for.
+// The time at which a task was last given a processor; 0 if the kernel does not keep
+// it. The compiler must read it at each call.
 INLINE u64 last_arrival(struct task_struct *task)
 {
 	if (!FIELD_EXISTS(task->sched_info.last_arrival))
@@ -399,12 +411,14 @@ INLINE u64 last_arrival(struct task_struct *task)
 	return *(volatile unsigned long long *)&task->sched_info.last_arrival;
 }
 
-// When a task was last given a processor; 0 while it has one or waits for one. A
-// task on no queue must be put on one to run, and its time is then updated. (A task
-// that was stopped just before it went to sleep continues without that.)
+// The time at which a task was last given a processor; 0 while it has one or waits
+// for one. A task that is on no queue is put on one before it runs, and its time is
+// updated then. (A task that was stopped just before it went to sleep goes on without
+// this.)
 INLINE u64 arrival_of(struct task_struct *task)
 {
-	// First: if it runs and goes to sleep meanwhile, this is not the last time.
+	// Read before the rest: if the task runs and goes to sleep meanwhile, this is
+	// not its last time, and the next run sees another one.
 	u64 arrival = last_arrival(task);
 
 	if (!FIELD_EXISTS(task->on_cpu) || *(volatile int *)&task->on_cpu ||
@@ -413,7 +427,8 @@ INLINE u64 arrival_of(struct task_struct *task)
 	return arrival;
 }
 
-// Notes where things are, before all that the process may change while it runs.
+// Stores the addresses of a process. Called before all values are read that the
+// process may change while it runs.
 INLINE void note_place(struct place *place, struct task_struct *task, struct task_struct *loose)
 {
 	place->arrival = arrival_of(task);
@@ -424,11 +439,11 @@ INLINE void note_place(struct place *place, struct task_struct *task, struct tas
 	place->counters = mm ? counters_of(mm) : 0;
 }
 
-// Whether the process of the slot had one thread and rested when it was read in
-// full, and has not run since. Then the values that it changes by running are as
-// they were, and most of its memory need not be read; only the process itself can
-// add threads. No other task got the same place in memory and was given its
-// processor in the same nanosecond.
+// Whether the process of the slot had one thread and did not run when all its values
+// were read last, and has not run since. Then the values that change only while it
+// runs are still right; only the process itself can add threads. The task is the same
+// if address and time are: no other task is at this address and was given a processor
+// in the same nanosecond.
 INLINE int has_not_run(struct process *slot, struct place *place, struct task_struct *task,
 		       struct arguments *args)
 {
@@ -438,14 +453,14 @@ INLINE int has_not_run(struct process *slot, struct place *place, struct task_st
 	return place->task == (u64)task && !differs && place->arrival;
 }
 
-// Whether the process has not run, and so still has the same memory.
+// Whether the process has not run since it was read, so that its memory is the same.
 INLINE int still_rests(struct place *place, struct task_struct *task)
 {
 	return place->arrival && place->arrival == last_arrival(task);
 }
 
-// Reads the values that other processes may change while it does not run. Returns
-// whether they are as before.
+// Reads the values that may change while the process does not run, because other
+// processes change them. Returns whether all are as before.
 NOT_INLINE int read_levels(u32 key, u32 wanted, u32 processors)
 {
 	struct process *slot = map_lookup(&processes, &key);
@@ -468,7 +483,8 @@ NOT_INLINE int read_levels(u32 key, u32 wanted, u32 processors)
 			marks |= MARK_MEMORY;
 			if (!place->counters)
 				marks |= MARK_NO_RESIDENT;
-			// Memory that is no longer its own may belong to another process.
+			// If the process ran meanwhile, this memory may belong to another
+			// process now.
 			if (!still_rests(place, task) && (u64)task->mm != place->memory)
 				marks |= MARK_TORN;
 		}
@@ -485,12 +501,13 @@ NOT_INLINE int read_levels(u32 key, u32 wanted, u32 processors)
 		}
 	}
 	NOTE(differs, slot->marks, marks);
-	// What it lacks is read elsewhere, and may be another then.
+	// User space reads the resident pages elsewhere if they are missing here, and
+	// these may have changed.
 	return !differs && !(marks & MARK_NO_RESIDENT);
 }
 
-// Changes when a thread's sums are added to its process. Read each time that it is
-// asked for, where it is asked for.
+// A number that changes when the kernel adds the counts of a thread that ended to its
+// process; odd while it does. The compiler must read it at each call.
 INLINE u32 sequence_of(struct signal_struct *signal)
 {
 	return *(volatile u32 *)&signal->stats_lock.seqcount.seqcount.sequence;
@@ -505,7 +522,7 @@ INLINE void begin_process(struct process *process, struct detail *slot, struct t
 	slot->sequence = sequence_of(signal);
 	if (slot->sequence & 1)
 		marks |= MARK_TORN;
-	// Another thread is about to take its place.
+	// Another thread is about to become the first one of the process.
 	if ((u64)loose->group_leader != (u64)loose)
 		marks |= MARK_TORN;
 	slot->flags = task->flags;
@@ -518,7 +535,7 @@ INLINE void begin_process(struct process *process, struct detail *slot, struct t
 	process->threads = signal->nr_threads;
 	process->start = task->start_boottime;
 	process->wanted = args->wanted;
-	// A kernel thread has none; another process may have had the slot before.
+	// A kernel thread has no memory, and the slot may have values of another process.
 	process->size = process->data = process->size_peak = process->resident_peak = 0;
 	process->anonymous = process->file = process->shared = process->swapped = 0;
 	__builtin_memcpy(slot->name, task->comm, sizeof(slot->name));
@@ -546,7 +563,7 @@ INLINE void begin_process(struct process *process, struct detail *slot, struct t
 INLINE void add_thread(struct process *process, struct detail *slot, struct task_struct *task,
 		       struct task_struct *loose, struct signal_struct *signal)
 {
-	// One that was taken off the lists is in the sums of `signal`.
+	// The counts of a thread that was taken off the lists are in those of `signal`.
 	if (loose->thread_pid) {
 		slot->user += task->utime;
 		slot->kernel += task->stime;
@@ -606,7 +623,7 @@ INLINE void begin_threads(struct process *process, struct arguments *args)
 	process->thread_slots = 0;
 }
 
-// The threads beside the first.
+// Adds the counts of all threads of a process but the first one.
 INLINE void add_threads(struct process *process, struct detail *detail, struct task_struct *first,
 			struct signal_struct *signal, struct arguments *args)
 {
@@ -614,7 +631,7 @@ INLINE void add_threads(struct process *process, struct detail *detail, struct t
 	struct bpf_iter_task it;
 	struct task_struct *task;
 
-	// It goes away.
+	// The process is being freed.
 	if (!kept) {
 		process->marks |= MARK_TORN;
 		return;
@@ -631,12 +648,12 @@ INLINE void add_threads(struct process *process, struct detail *detail, struct t
 	}
 	bpf_iter_task_destroy(&it);
 	bpf_task_release(kept);
-	// One that ended behind the last that was met is in no sum.
+	// The counts of a thread that ended after the last one was visited are missing.
 	if (sequence_of(signal) != detail->sequence)
 		process->marks |= MARK_TORN;
 }
 
-// Ones in each byte of a word that is not 0.
+// A word in which each byte is 0xff where the byte of `word` is not 0, and 0 elsewhere.
 INLINE u64 bytes_in_use(u64 word)
 {
 	const u64 low = 0x7f7f7f7f7f7f7f7full;
@@ -651,7 +668,8 @@ INLINE int is_named(struct task_struct *task)
 	u64 name[2], known[2] = { ~0ull, ~0ull };
 
 	__builtin_memcpy(name, task->comm, sizeof(name));
-	// What such a thread works on follows behind its name.
+	// In /proc the name of such a thread ends with its work, which is not in `comm`.
+	// So only the bytes that `comm` has decide.
 	if (task->flags & PF_WQ_WORKER) {
 		known[0] = bytes_in_use(name[0]);
 		known[1] = bytes_in_use(name[1]);
@@ -659,18 +677,18 @@ INLINE int is_named(struct task_struct *task)
 	return is_wanted(name[0], name[1], known[0], known[1]);
 }
 
-// Gives a process its slot.
+// Fills the next slot with a process.
 INLINE void visit(struct task_struct *task, struct arguments *args)
 {
-	// Numbers are read faster from what the kernel vouches for. But to
-	// learn whether it vouches for a pointer found there, too, the
-	// verifier searches all names that it has, which takes long.
+	// Numbers are read faster through a pointer that the verifier trusts. But for
+	// each pointer that is read through such a pointer the verifier searches all of
+	// its names, which takes long. So pointers are read through `loose`.
 	struct task_struct *loose = bpf_rdonly_cast(task, KERNEL_TYPE_ID(struct task_struct));
 	u32 key = args->processes;
 	struct process *process = map_lookup(&processes, &key);
 	struct place *place = map_lookup(&places, &key);
 
-	// The kernel's idle task has no place, and no number.
+	// The kernel's idle task has the process ID 0, and gets no slot.
 	int rested = process && place && has_not_run(process, place, task, args);
 	if (!rested && !task->tgid)
 		return;
@@ -724,9 +742,9 @@ int read_all(struct arguments *args)
 	return 0;
 }
 
-// Whether a name may be a wanted one, where the bits of `known` count. User space
-// decides where the kernel's short name is not all of it, and where letters
-// beyond ASCII may fold. It belongs to one of the programs only.
+// Whether a name may be a wanted one; only the bits that are set in `known` are
+// compared. User space decides if the kernel's name is a part of the whole name, and
+// about letters beyond ASCII. Only the program in the section "all" calls this.
 SEC("all")
 NOT_INLINE int is_wanted(u64 first, u64 second, u64 first_known, u64 second_known)
 {
@@ -777,7 +795,7 @@ int read_some(struct arguments *args)
 
 		if (!task)
 			continue;
-		// A number of another thread is none of a process.
+		// The number may be that of a thread that is not the first of its process.
 		if (task->pid == task->tgid)
 			visit(task, args);
 		bpf_task_release(task);
