@@ -138,11 +138,7 @@ pub(crate) fn read(category: &mut Category, answer: &mut Answer) -> Result<(), F
     answer.count(counters.len());
     for counter in &counters {
         answer.text(&counter.name());
-        let first = counter.iter().next();
-        counter_type(
-            first.map_or(CounterType::PERF_COUNTER_NODATA, |data| data.counter_type()),
-            answer,
-        );
+        counter_type(counter.counter_type(), answer);
     }
     let names: Vec<String> = data.by_instance().iter().map(|row| row.name()).collect();
     answer.texts(names.iter());

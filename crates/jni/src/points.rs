@@ -63,7 +63,7 @@ impl CallQueue {
         }
         if queue.names.len() >= MOST_EVENT_NAMES {
             let what = format!("an experiment has at most {MOST_EVENT_NAMES} names of calls");
-            return Err(Failure::new(Kind::Other, what));
+            return Err(Failure::new(Kind::Refused, what));
         }
         queue.names.push(name.into());
         Ok(queue.names.len() - 1)

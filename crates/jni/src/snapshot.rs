@@ -61,7 +61,10 @@ pub(crate) struct CounterSnapshot {
 impl CounterSnapshot {
     /// A snapshot of the wanted objects with a first sample, so that the first cycle has rates.
     pub(crate) fn new(opened: &mut OpenSource, wanted: Wanted) -> Result<Self, Failure> {
-        let mut source = opened.shared()?.source();
+        Self::of(opened.shared()?.source(), wanted)
+    }
+
+    fn of(mut source: Cached<Box<dyn Source>>, wanted: Wanted) -> Result<Self, Failure> {
         let objects = match &wanted {
             Wanted::Global => ObjectQuery::Global,
             Wanted::Costly => ObjectQuery::Costly,
@@ -135,7 +138,7 @@ impl CounterSnapshot {
     }
 
     /// Decodes the sample into values. Returns whether there was an anomaly compared with the
-    /// sample decoded before: instances that came or went, other counters, or other title indexes.
+    /// sample decoded before: objects or instances that came or went, other counters, or other title indexes.
     pub(crate) fn decode(&mut self) -> Result<bool, Failure> {
         self.expect(Operation::Decode, &[State::Sampled])?;
         self.state = State::Initialized;
@@ -179,6 +182,8 @@ impl CounterSnapshot {
             }
             samples.insert(object, sample);
         }
+        changed |= samples.len() != self.samples.len()
+            || samples.keys().any(|object| !self.samples.contains_key(object));
         self.samples = samples;
         Ok(changed)
     }
@@ -296,5 +301,39 @@ fn is_wanted(wanted: &Wanted, object: TitleIndex, counter: TitleIndex) -> bool {
             list.contains(&(object, counter)) || list.contains(&(object, TitleIndex(0)))
         }
         _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use perfhive::SharedSource;
+    use perfhive::format::{CounterSpec, CounterType};
+    use perfhive_testkit::script::{Row, block, replay};
+
+    #[test]
+    fn objects_that_come_or_go_are_an_anomaly() {
+        let counters = [CounterSpec::new(TitleIndex(2), CounterType::PERF_COUNTER_LARGE_RAWCOUNT)];
+        let rows: [Row<'_>; 1] = [("main", None, &[7])];
+        let samples: [&[u32]; 5] = [&[10, 12], &[10], &[10], &[12], &[10, 12]];
+        let sample = |(objects, second): (&&[u32], i64)| {
+            let object = |index: &u32| (TitleIndex(*index), &counters[..], &rows[..]);
+            block("HOST", second, &objects.iter().map(object).collect::<Vec<_>>())
+        };
+        let names = [(10, "Shop"), (12, "Mill"), (2, "Bytes")];
+        for wanted in [Wanted::Global, Wanted::Custom(vec![(TitleIndex(10), TitleIndex(2))])] {
+            let is_global = matches!(wanted, Wanted::Global);
+            let source = SharedSource::new(replay(samples.iter().zip(0..).map(sample), &names));
+            let mut snapshot = CounterSnapshot::of(source.source(), wanted).unwrap();
+            let changes: Vec<bool> = (1..samples.len())
+                .map(|_| {
+                    snapshot.prepare().unwrap();
+                    snapshot.sample().unwrap();
+                    snapshot.decode().unwrap()
+                })
+                .collect();
+            assert_eq!(changes, [is_global, false, true, true]);
+        }
     }
 }

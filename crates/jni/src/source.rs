@@ -27,7 +27,8 @@ pub(crate) struct OpenSource {
 impl OpenSource {
     pub(crate) fn new(address: &str, titles: &[String]) -> Result<Self, Failure> {
         let parsed = address.parse::<SourceAddress>();
-        if !titles.is_empty() && parsed.is_ok_and(|at| !at.scheme().capabilities.takes_titles) {
+        let parsed = parsed.map_err(|error| Failure::new(Kind::Refused, error.to_string()))?;
+        if !titles.is_empty() && !parsed.scheme().capabilities.takes_titles {
             let message =
                 format!("title lists name recorded blocks, but {address} has names of its own");
             return Err(Failure::new(Kind::Refused, message));

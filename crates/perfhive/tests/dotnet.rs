@@ -362,6 +362,15 @@ fn a_category_is_read_by_instance_and_by_counter() {
 }
 
 #[test]
+fn the_counters_of_a_category_without_present_instances_have_their_types() {
+    let source = recording(&[&[]]);
+    let data = Category::new_in(&source, "Process").unwrap().read().unwrap();
+    assert!(data.by_instance().is_empty());
+    let types: Vec<_> = data.by_counter().iter().map(|column| column.counter_type()).collect();
+    assert_eq!(types, counters().map(|counter| counter.counter_type));
+}
+
+#[test]
 fn names_are_shown_in_the_requested_language() {
     let source = recording(&[&[("a", 1, 1, 0, 5)]]).language(LanguageId::GERMAN);
     let mut process = Category::new_in(&source, "Process").unwrap();

@@ -6,10 +6,11 @@ use std::collections::{HashMap, VecDeque};
 
 const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-type Key = (PathId, TitleIndex, TitleIndex, Option<Identity>);
+/// The path, the source, the object, the counter and the instance of a reading.
+type Key = (PathId, usize, TitleIndex, TitleIndex, Option<Identity>);
 
 fn key(reading: &Reading) -> Key {
-    (reading.path, reading.object, reading.counter, reading.identity.clone())
+    (reading.path, reading.source, reading.object, reading.counter, reading.identity.clone())
 }
 
 /// The last values of each reading of a query.
@@ -91,6 +92,32 @@ fn curve(values: impl Iterator<Item = Option<f64>>, low: f64, high: f64) -> Stri
 #[cfg(test)]
 mod tests {
     use super::*;
+    use perfhive_engine::SourceSet;
+    use perfhive_format::{CounterSpec, LanguageId};
+    use perfhive_testkit::script::{block, replay};
+
+    #[test]
+    fn a_path_of_two_machines_has_a_curve_for_each() {
+        let machine = |name: &str, values: [u64; 2]| {
+            let counters =
+                [CounterSpec::new(TitleIndex(2), CounterType::PERF_COUNTER_LARGE_RAWCOUNT)];
+            let at = |second: usize| {
+                let rows = [("main", None, &values[second..=second])];
+                block(name, second as i64, &[(TitleIndex(1), &counters, &rows)])
+            };
+            replay([at(0), at(1)], &[(1, "Shop"), (2, "Bytes")])
+        };
+        let sources = SourceSet::new(machine("A", [4, 8])).with_machine("B", machine("B", [8, 4]));
+        let mut query = Query::over(sources, LanguageId::ENGLISH).expect("both have titles");
+        query.add(r"\\*\Shop(*)\Bytes").expect("both machines have the counter");
+        let mut history = History::default();
+        for _ in 0..2 {
+            query.collect().expect("both machines have two samples");
+            history.note(&query, 10);
+        }
+        let curves: Vec<_> = query.readings().iter().map(|one| history.curve(one)).collect();
+        assert_eq!(curves, ["▁█", "█▁"]);
+    }
 
     #[test]
     fn curves_scale_clamp_and_leave_gaps() {

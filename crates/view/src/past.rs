@@ -6,10 +6,12 @@
 
 mod csv;
 mod samples;
+mod shape;
 mod window;
 
 pub use csv::csv;
 pub use samples::{MOST_SAMPLE_BYTES, Samples};
+pub use shape::{LineSummary, Point};
 pub use window::Window;
 
 use crate::sample::{Sample, Value, What};
@@ -27,7 +29,7 @@ pub const MOST_BYTES: usize = 24 << 20;
 pub const MOST_LINES: usize = 2 * MOST_EVENT_NAMES + 256;
 /// The most samples that a [`Past`] keeps: a day at one sample a second.
 pub const MOST_SAMPLES: usize = 86_400;
-/// The most reasons for missing values, and the most later names of its instance, that a line
+/// The most notes of reasons for missing values, and the most later names of its instance, that a line
 /// keeps; for a further one the oldest is dropped.
 const MOST_REASONS: usize = 1024;
 
@@ -51,39 +53,13 @@ pub struct Line {
     reasons: VecDeque<(u64, Arc<str>)>,
     /// The later names of the instance, each with the number of the first sample that has it.
     names: VecDeque<(u64, String)>,
-    /// The numbers of the samples at which another instance of the same name took over the line.
-    breaks: VecDeque<u64>,
+    /// The numbers of the samples at which another instance of the same name took over the line, each with the
+    /// identity of the instance before.
+    breaks: VecDeque<(u64, Option<Identity>)>,
     /// Whether the newest sample has a value of the line's instance.
     is_there: bool,
     /// Whether the newest sample has no reading of the line's instance.
     is_gone: bool,
-}
-
-/// A point of a line, or a gap in it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Point {
-    /// The horizontal place in the window: 0 is the window's beginning, 1 its end. The samples next
-    /// to the window lie outside of this range.
-    pub x: f64,
-    /// The value; `None` for a gap, where a piece of the line ends.
-    pub value: Option<f64>,
-}
-
-/// The statistics of a line in a window.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct LineSummary {
-    /// The newest value.
-    pub last: f64,
-    /// The mean of the values as the counter's type defines it, as in a report: for rates the mean
-    /// over time, for averages the mean over operations.
-    pub average: f64,
-    /// The smallest value.
-    pub minimum: f64,
-    /// The largest value.
-    pub maximum: f64,
-    /// How many values the line has in the window.
-    pub count: usize,
 }
 
 /// Past samples in a ring of bounded size, and the lines through them.
@@ -182,7 +158,7 @@ impl Past {
         };
         if line.identity != value.identity && value.identity.is_some() {
             if line.identity.is_some() {
-                line.breaks.push_back(number);
+                line.breaks.push_back((number, line.identity.clone()));
             }
             line.identity.clone_from(&value.identity);
         }
@@ -297,7 +273,7 @@ impl Past {
         }
         let first = self.first;
         for line in &mut self.lines {
-            while line.breaks.front().is_some_and(|number| *number < first) {
+            while line.breaks.front().is_some_and(|(number, _)| *number < first) {
                 line.breaks.pop_front();
             }
         }
@@ -344,8 +320,8 @@ impl Past {
             while line.names.back().is_some_and(|(number, _)| *number >= end) {
                 line.names.pop_back();
             }
-            while line.breaks.back().is_some_and(|number| *number >= end) {
-                line.breaks.pop_back();
+            while line.breaks.back().is_some_and(|(number, _)| *number >= end) {
+                line.identity = line.breaks.pop_back().and_then(|(_, before)| before);
             }
             line.is_there = line.last().is_some();
         }
@@ -403,98 +379,6 @@ impl Past {
         let begin = self.times.partition_point(|time| *time < window.from);
         let end = self.times.partition_point(|time| *time <= window.to);
         begin..end.max(begin)
-    }
-
-    /// The points of a line in a window, and those next to the window on both sides, so that the line
-    /// reaches the edges. If these are more than `most` samples, they are divided into `most / 2` parts,
-    /// and each part is given by its smallest and largest value, in the order in which they occurred.
-    #[must_use]
-    pub fn points(&self, line: &Line, window: Window, most: usize) -> Vec<Point> {
-        let inside = self.places(window);
-        let begin = inside.start.saturating_sub(1);
-        let end = (inside.end + 1).min(self.times.len());
-        let width = window.width() as f64;
-        let x = |time: FileTime| (time.0 - window.from.0) as f64 / width;
-        let count = end - begin;
-        let parts = (most / 2).max(1);
-        if count <= most {
-            let mut points = Vec::with_capacity(count + 2);
-            for place in begin..end {
-                let (Some(time), Some(value)) = (self.times.get(place), line.values.get(place))
-                else {
-                    continue;
-                };
-                if line.breaks.contains(&(self.first + place as u64)) {
-                    points.push(Point { x: x(*time), value: None });
-                }
-                points.push(Point { x: x(*time), value: (!value.is_nan()).then_some(*value) });
-            }
-            return points;
-        }
-        let mut points = Vec::with_capacity(2 * parts + 2);
-        for part in 0..parts {
-            let range = begin + part * count / parts..begin + (part + 1) * count / parts;
-            let mut low: Option<(usize, f64)> = None;
-            let mut high: Option<(usize, f64)> = None;
-            let mut is_broken = false;
-            for place in range.clone() {
-                let Some(value) = line.values.get(place).copied() else { continue };
-                is_broken |= value.is_nan() || line.breaks.contains(&(self.first + place as u64));
-                if value.is_nan() {
-                    continue;
-                }
-                if low.is_none_or(|(_, known)| value < known) {
-                    low = Some((place, value));
-                }
-                if high.is_none_or(|(_, known)| value > known) {
-                    high = Some((place, value));
-                }
-            }
-            let time = |place: usize| self.times.get(place).map_or(0.0, |time| x(*time));
-            if is_broken {
-                points.push(Point { x: time(range.start), value: None });
-            }
-            if let (Some(low), Some(high)) = (low, high) {
-                let (first, second) = if low.0 <= high.0 { (low, high) } else { (high, low) };
-                points.push(Point { x: time(first.0), value: Some(first.1) });
-                if second.0 != first.0 {
-                    points.push(Point { x: time(second.0), value: Some(second.1) });
-                }
-            }
-        }
-        points
-    }
-
-    /// The statistics of a line in a window; `None` where the line has no value in it.
-    #[must_use]
-    pub fn summary(&self, line: &Line, window: Window) -> Option<LineSummary> {
-        let values = self.places(window).filter_map(|place| {
-            line.values.get(place).copied().zip(line.weights.get(place).copied())
-        });
-        let mut summary: Option<LineSummary> = None;
-        let (mut sum, mut weighted, mut weights) = (0.0, 0.0, 0.0);
-        for (value, weight) in values.filter(|(value, _)| !value.is_nan()) {
-            let weight = f64::from(weight);
-            let known = summary.get_or_insert(LineSummary {
-                last: value,
-                average: 0.0,
-                minimum: value,
-                maximum: value,
-                count: 0,
-            });
-            known.last = value;
-            known.minimum = known.minimum.min(value);
-            known.maximum = known.maximum.max(value);
-            known.count += 1;
-            sum += value;
-            weighted += value * weight;
-            weights += weight;
-        }
-        let mut summary = summary?;
-        let mean = weighted / weights;
-        // Where all weights are 0, it is the plain mean.
-        summary.average = if mean.is_finite() { mean } else { sum / summary.count as f64 };
-        Some(summary)
     }
 
     /// Whether the newest sample has the instance of a line, or the instance came, went or had a
@@ -584,9 +468,18 @@ impl Line {
             return;
         }
         if self.reasons.len() == MOST_REASONS {
-            self.reasons.pop_front();
+            // The first note stands for all that are no longer kept.
+            self.reasons.remove(1);
+            if let Some((_, first)) = self.reasons.front_mut() {
+                *first = "the reason is no longer kept".into();
+            }
         }
         self.reasons.push_back((number, why.into()));
+    }
+
+    /// Whether another instance took over the line at the sample with this number.
+    fn is_broken_at(&self, number: u64) -> bool {
+        self.breaks.iter().any(|(at, _)| *at == number)
     }
 
     /// Why the value of the sample with this number is missing, by the last note up to that sample.

@@ -37,8 +37,9 @@ pub struct Report {
     pub machine: String,
     /// The times of the samples.
     pub timeline: Timeline,
-    /// The time of the first sample after each restart of the machine. Only the counter `System Up Time`
-    /// shows restarts; without it the list is empty.
+    /// The time of the first sample after each restart of the machine that the counter `System Up Time`
+    /// shows by a smaller value than before. A restart is missed if the machine ran longer between it and
+    /// that sample than before it. Without the counter the list is empty.
     pub boots: Vec<FileTime>,
     /// The figures of each object, Windows' usual ones first; processes are in the lists below instead.
     pub objects: Vec<ObjectReport>,
@@ -49,7 +50,8 @@ pub struct Report {
     pub by_name: Vec<NameTotal>,
     /// The names with processes that started or ended, those with the most starts and ends first.
     pub changes: Vec<StartsAndEnds>,
-    /// The programs that were started again, the latest restart first.
+    /// The programs that ran in the first sample that has any process and were started again, the latest
+    /// restart first.
     pub restarts: Vec<Restart>,
     /// The thresholds that values crossed, the most severe first.
     pub findings: Vec<ThresholdFinding>,

@@ -9,7 +9,7 @@ use perfhive_view::report::{
 };
 use std::collections::HashMap;
 
-const NAMES: [(u32, &str); 9] = [
+const NAMES: [(u32, &str); 10] = [
     (230, "Process"),
     (6, "% Processor Time"),
     (180, "Working Set"),
@@ -19,6 +19,7 @@ const NAMES: [(u32, &str); 9] = [
     (10_000, "Shop"),
     (10_002, "Carts"),
     (10_004, "Sales/sec"),
+    (10_006, "% Margin"),
 ];
 
 /// A process in a sample: name, ID, start, processor time in seconds, working set.
@@ -37,6 +38,7 @@ fn sample(second: i64, processes: &[Process], processors: &[u64], shop: (u64, u6
     Sample { second, processes: processes.to_vec(), processors: processors.to_vec(), shop }
 }
 
+/// A sample as a data block, which lacks the object Process where the sample has no processes.
 fn bytes(sample: &Sample) -> Vec<u8> {
     let of = |index: u32, kind| CounterSpec::new(TitleIndex(index), kind);
     let process = [
@@ -62,20 +64,26 @@ fn bytes(sample: &Sample) -> Vec<u8> {
         busy.iter().zip(numbers).map(|(v, name)| (name, None, &v[..])).collect();
     let (carts, sales) = sample.shop;
     let values = [carts, sales];
-    block(
-        "HOST",
-        sample.second,
-        &[
-            (TitleIndex(230), &process, &processes),
-            (TitleIndex(238), &processor, &processors),
-            (TitleIndex(10_000), &shop, &[("main", None, &values)]),
-        ],
-    )
+    let objects: [(TitleIndex, &[CounterSpec], &[Row<'_>]); 3] = [
+        (TitleIndex(230), &process, &processes),
+        (TitleIndex(238), &processor, &processors),
+        (TitleIndex(10_000), &shop, &[("main", None, &values)]),
+    ];
+    block("HOST", sample.second, &objects[usize::from(processes.is_empty())..])
 }
 
 /// The report of some samples, with the rules of PAL's that `pal` gives, or else the built-in thresholds.
 fn report(samples: &[Sample], pal: Option<&str>, answers: &[(&str, &str)]) -> Report {
-    let mut source = replay(samples.iter().map(bytes), &NAMES);
+    report_of(samples.iter().map(bytes), pal, answers)
+}
+
+/// The report of some data blocks, with thresholds as in [`report`].
+fn report_of(
+    blocks: impl IntoIterator<Item = Vec<u8>>,
+    pal: Option<&str>,
+    answers: &[(&str, &str)],
+) -> Report {
+    let mut source = replay(blocks, &NAMES);
     let catalogue = source.catalogue(&Ask::everything()).unwrap();
     let titles = TitleSet::new(vec![source.titles(LanguageId::ENGLISH, &Ask::nothing()).unwrap()]);
     let mut first = Snapshot::new();
@@ -147,6 +155,27 @@ fn figures_are_those_of_each_counter_with_their_times() {
     assert_eq!(sales.unit, "1/s");
     assert_eq!(report.timeline.gaps().len(), 1);
     assert_eq!(report.timeline.interval(), Some(100_000_000));
+}
+
+#[test]
+fn percentages_below_zero_are_zero_in_the_mean_too() {
+    let margin = [CounterSpec::new(TitleIndex(10_006), CounterType::PERF_DOUBLE_RAW)];
+    let at = |(second, value): (i64, f64)| {
+        let values = [value.to_bits()];
+        block("HOST", second, &[(TitleIndex(10_000), &margin, &[("main", None, &values)])])
+    };
+    let report = report_of([(0, -30.0), (1, 10.0), (2, -30.0), (3, 10.0)].map(at), None, &[]);
+    let all = &report.objects[0].instances[0].counters[0].summary;
+    assert_eq!((all.count, all.minimum, all.mean, all.maximum), (4, 0.0, 5.0, 10.0));
+}
+
+#[test]
+fn samples_without_processes_at_both_ends_start_and_end_nothing() {
+    let mut samples = vec![sample(-10, &[], &[0], (1, 0))];
+    samples.extend(minute());
+    samples.push(sample(70, &[], &[23], (1, 200)));
+    let (report, plain) = (report(&samples, None, &[]), report(&minute(), None, &[]));
+    assert_eq!((report.changes, report.restarts), (plain.changes, plain.restarts));
 }
 
 #[test]

@@ -113,6 +113,11 @@ impl CategoryData {
         counter.map(|index| self.directory.titles.name_or_index(index)).unwrap_or_default()
     }
 
+    fn counter_type(&self, place: usize) -> CounterType {
+        let counter = self.counters.get(place);
+        counter.map_or(CounterType::PERF_COUNTER_NODATA, |(_, kind)| *kind)
+    }
+
     fn instance_name(&self, place: usize) -> String {
         self.sample.labels().get(place).map(ToString::to_string).unwrap_or_default()
     }
@@ -167,8 +172,7 @@ impl<'a> InstanceData<'a> {
     /// The counter type, which decides how the value is calculated.
     #[must_use]
     pub fn counter_type(&self) -> CounterType {
-        let counter = self.data.counters.get(self.counter);
-        counter.map_or(CounterType::PERF_COUNTER_NODATA, |(_, kind)| *kind)
+        self.data.counter_type(self.counter)
     }
 
     /// The identity of the instance; [`Identity::Single`] for a category without instances.
@@ -453,6 +457,12 @@ impl<'a> CounterColumn<'a> {
     #[must_use]
     pub fn name(&self) -> String {
         self.data.counter_name(self.counter)
+    }
+
+    /// The counter type, which decides how values are calculated.
+    #[must_use]
+    pub fn counter_type(&self) -> CounterType {
+        self.data.counter_type(self.counter)
     }
 
     /// The counter's data of one instance, which is found by name as [`DataByInstance::get`] finds

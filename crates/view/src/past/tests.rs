@@ -82,6 +82,36 @@ fn samples_that_were_forgotten_are_noted_again_with_those_between_them() {
 }
 
 #[test]
+fn a_takeover_in_forgotten_samples_leaves_no_gap_before_it() {
+    let (mut past, what) = (Past::default(), what());
+    let v = |id, number| value(&what, true, "java", 0, id, number);
+    let sample = |second: i64| if second < 3 { v(7, 1.0) } else { v(9, 5.0) };
+    (0..5).for_each(|second| note(&mut past, second, vec![sample(second)]));
+    past.forget_newest(3);
+    (2..5).for_each(|second| note(&mut past, second, vec![sample(second)]));
+    assert_eq!(past.lines().len(), 1);
+    assert_eq!(all(&past, 0), [Some(1.0), Some(1.0), Some(1.0), None, Some(5.0), Some(5.0)]);
+}
+
+#[test]
+fn a_reason_that_is_no_longer_kept_is_not_that_the_line_was_not_seen_yet() {
+    let (mut past, what) = (Past::default(), what());
+    note(&mut past, 0, vec![value(&what, true, "a", 0, 1, 1.0)]);
+    let reasons = [NoValue::Born, NoValue::Vanished];
+    for second in 1..=2 * MOST_REASONS {
+        let mut missing = value(&what, true, "b", 0, 2, f64::NAN);
+        missing.value = Err(reasons[second % 2].clone());
+        note(&mut past, second as i64, vec![missing]);
+    }
+    let line = past.lines().iter().find(|line| line.instance.as_deref() == Some("b")).unwrap();
+    let why = |place| past.value_at(line, place).unwrap_err().to_string();
+    let kept = "the reason is no longer kept";
+    assert_eq!([why(0), why(1), why(MOST_REASONS)], ["not seen yet", kept, kept]);
+    assert_eq!(why(2 * MOST_REASONS), reasons[0].to_string());
+    assert!(line.reasons.len() <= MOST_REASONS);
+}
+
+#[test]
 fn a_process_that_comes_back_goes_on_in_its_line_with_a_gap() {
     for is_wild in [true, false] {
         let (mut past, what) = (Past::default(), what());

@@ -146,7 +146,7 @@ impl Analysis {
         for (scoped, rows) in self.scope.objects.iter().zip(std::mem::take(&mut self.objects)) {
             if scoped.is_of_processes {
                 let figures = ProcessFigures::of(scoped);
-                changes = changes_of(&rows.rows, &self.timeline);
+                changes = changes_of(&rows.rows);
                 restarts = restarts_of(&rows.rows, &self.timeline);
                 by_name = figures.by_name(&rows.rows, samples);
                 processes = figures.busiest(&rows.rows, &self.timeline, top);

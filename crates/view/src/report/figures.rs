@@ -1,7 +1,7 @@
 //! The figures that a report keeps of one counter of one instance; their size does not depend on the length
 //! of the recording.
 
-use perfhive_engine::{Reading, RunningStatistics};
+use perfhive_engine::Reading;
 use perfhive_format::FileTime;
 use sketches_ddsketch::{Config, DDSketch};
 
@@ -14,7 +14,10 @@ pub(super) const PARTS: u64 = 240;
 /// The figures of one counter of one instance.
 #[derive(Clone, Default)]
 pub(super) struct Figures {
-    statistics: RunningStatistics,
+    count: u64,
+    /// The sum of the values, each times its weight, and the sum of the weights.
+    weighted: f64,
+    weights: f64,
     /// The times of the least and of the greatest value; `None` before the first value.
     pub(super) at: Option<(FileTime, FileTime)>,
     extremes: (f64, f64),
@@ -32,8 +35,10 @@ impl Figures {
         sample: u64,
         time: FileTime,
     ) {
-        self.statistics.push(reading);
         let Some(value) = value else { return };
+        self.count += 1;
+        self.weighted += value * reading.weight;
+        self.weights += reading.weight;
         let (least, greatest) = self.extremes;
         let (at_least, at_greatest) = self.at.unwrap_or((time, time));
         let is_first = self.at.is_none();
@@ -51,18 +56,19 @@ impl Figures {
 
     /// How many values the counter had.
     pub(super) fn count(&self) -> u64 {
-        self.statistics.count() as u64
+        self.count
     }
 
     /// The statistics of the values; `None` where there was no value.
     pub(super) fn summary(&self) -> Option<Summary> {
         let (minimum_at, maximum_at) = self.at?;
+        let mean = self.weighted / self.weights;
         Some(Summary {
             count: self.count(),
             minimum: self.extremes.0,
             minimum_at,
             // The mean by the counter's type needs denominators. Where all of them are 0, it is the plain mean.
-            mean: self.statistics.get().map_or(self.variance.mean, |all| all.mean),
+            mean: if mean.is_finite() { mean } else { self.variance.mean },
             percentile_95: self.spread.quantile(0.95)?,
             is_exact: self.spread.sketch.is_none(),
             maximum: self.extremes.1,

@@ -57,7 +57,7 @@ pub struct StartsAndEnds {
     pub name: String,
     /// How many processes of the name were not in the first sample that has any process.
     pub started: u64,
-    /// How many processes of the name were not in the last sample.
+    /// How many processes of the name were not in the last sample that has any process.
     pub ended: u64,
 }
 
@@ -220,9 +220,9 @@ fn first_sample(rows: &[Row]) -> u64 {
 
 /// The names with processes that started or ended, those with the most starts and ends first. Empty
 /// for recordings without process IDs.
-pub(super) fn changes_of(rows: &[Row], timeline: &Timeline) -> Vec<StartsAndEnds> {
+pub(super) fn changes_of(rows: &[Row]) -> Vec<StartsAndEnds> {
     let first = first_sample(rows);
-    let last = (timeline.times().len() as u64).saturating_sub(1);
+    let last = rows.iter().map(|row| row.seen.1).max().unwrap_or_default();
     let mut names: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.process.is_some()) {
         let Some(label) = &row.label else { continue };
@@ -238,9 +238,10 @@ pub(super) fn changes_of(rows: &[Row], timeline: &Timeline) -> Vec<StartsAndEnds
     changes
 }
 
-/// The programs that ran in the first sample, ended, and came back as another process while no
-/// process of that name ran. The latest restart is first.
+/// The programs that ran in the first sample that has any process, ended, and came back as another
+/// process while no process of that name ran. The latest restart is first.
 pub(super) fn restarts_of(rows: &[Row], timeline: &Timeline) -> Vec<Restart> {
+    let first = first_sample(rows);
     let mut names: BTreeMap<&str, Vec<(&Row, u32)>> = BTreeMap::new();
     for row in rows {
         if let (Some(label), Some(id)) = (&row.label, row.process) {
@@ -250,7 +251,7 @@ pub(super) fn restarts_of(rows: &[Row], timeline: &Timeline) -> Vec<Restart> {
     let mut restarts = Vec::new();
     for (name, mut rows) in names {
         rows.sort_by_key(|(row, _)| row.seen);
-        if rows.first().is_none_or(|(row, _)| row.seen.0 > 0) {
+        if rows.first().is_none_or(|(row, _)| row.seen.0 > first) {
             continue;
         }
         let mut last_seen: Option<(u64, u32)> = None;

@@ -40,7 +40,7 @@ public record Anomaly(Code code, String subject, int count, Duration age, String
         LATE("late"),
         /** A data source failed while others went on. */
         FAILED("failed"),
-        /** A part of the data could not be collected. */
+        /** A part of the data could not be collected, or there is a warning about data that was kept. */
         PARTIAL("partial"),
         /** There were more anomalies than are kept. */
         MORE("more");

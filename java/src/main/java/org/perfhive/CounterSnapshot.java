@@ -168,7 +168,7 @@ public final class CounterSnapshot implements AutoCloseable {
      * Takes a sample: collects the data without decoding it.
      *
      * @return 0, or {@link #ANOMALY} where a buffer had to grow (after the first five samples, for which
-     *     buffers are new) or a part could not be collected
+     *     buffers are new) or the sample has {@link #faults}, which may be warnings
      * @throws PerfhiveException in a state in which that is not possible, or if the source fails
      */
     public int sampleSnapshot() {
@@ -178,7 +178,7 @@ public final class CounterSnapshot implements AutoCloseable {
     /**
      * Makes values of the sample.
      *
-     * @return 0, or {@link #ANOMALY} where instances came or went, or objects have other counters
+     * @return 0, or {@link #ANOMALY} where objects or instances came or went, or objects have other counters
      * @throws PerfhiveException in a state in which that is not possible
      */
     public int decodeSnapshot() {
@@ -196,7 +196,7 @@ public final class CounterSnapshot implements AutoCloseable {
 
     /**
      * Fills an array with the values. An object in the array is filled; a {@code null} is replaced by a
-     * new object.
+     * new object. Objects behind the last value keep what they held.
      *
      * @param values the array
      * @return 0

@@ -28,7 +28,8 @@ public sealed interface EventSource {
      * The calls of {@link Experiment#call}, {@link Experiment#startSection},
      * {@link Experiment#endSection} and {@link Experiment#section} with these names.
      *
-     * @param names the names; an empty list stands for all names, of which the first 256 are events
+     * @param names the names, at most 256, none of them empty; an empty list stands for all names, of
+     *     which the first 256 are events
      */
     record Calls(List<String> names) implements EventSource {
         /** Refuses {@code null} for any part. */
@@ -39,7 +40,8 @@ public sealed interface EventSource {
         /**
          * Calls by name.
          *
-         * @param names the names; none stands for all names, of which the first 256 are events
+         * @param names the names, at most 256, none of them empty; an empty list stands for all names, of
+         *     which the first 256 are events
          */
         public Calls(String... names) {
             this(List.of(names));

@@ -15,8 +15,8 @@ final class Points {
     /** The number that is added to the kind of an event where the thread's processor time is to be read. */
     private static final int THREAD_TIME = 4;
 
-    /** The number of a name for which the queue has no room; the queue counts its calls as missed. */
-    private static final Integer NO_ROOM = -1;
+    /** The number of a name that the queue refuses (it is empty, or there is no room); its calls count as missed. */
+    private static final Integer REFUSED = -1;
 
     /** {@code Thread.isVirtual} of newer JDKs; on an older one, a handle that returns {@code false}. */
     private static final MethodHandle IS_VIRTUAL = isVirtual();
@@ -64,13 +64,8 @@ final class Points {
             Integer number = number(name);
             numbers.put(name, number);
             return number;
-        } catch (PerfhiveException error) {
-            if (error.kind() == PerfhiveException.Kind.BAD_NAME) {
-                throw error;
-            }
-            return NO_ROOM;
-        } catch (IllegalStateException over) {
-            return NO_ROOM;
+        } catch (PerfhiveException | IllegalStateException refusedOrOver) {
+            return REFUSED;
         }
     }
 

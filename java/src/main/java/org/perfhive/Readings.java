@@ -13,7 +13,7 @@ import java.util.RandomAccess;
  * and {@link #longBits} read values one by one without making an object for each.
  *
  * <p>The values lie in arrays of the context. The context's next {@code decode}, on any thread, fills
- * the arrays anew; from then on every use of these readings throws a
+ * the arrays anew; from then on every use of these readings except {@code size} and {@code isEmpty} throws a
  * {@link ConcurrentModificationException}, so that no value of a later sample is taken for one of this
  * sample. A {@link SensorReading} that was taken out before does not change, and copied values stay.
  */
@@ -170,7 +170,8 @@ public final class Readings extends AbstractList<SensorReading> implements Rando
      * @param none the number for a reading without a value
      * @return the number of values copied
      * @throws IllegalArgumentException if the array is too short
-     * @throws ArithmeticException if the sensor's type is {@code DOUBLE}
+     * @throws ArithmeticException if a value is a floating-point number, as those of the type
+     *     {@code DOUBLE}; the array is overwritten then
      */
     public int copyValues(int asked, long[] into, long none) {
         Objects.checkIndex(asked, all.sensors());
@@ -198,18 +199,27 @@ public final class Readings extends AbstractList<SensorReading> implements Rando
     }
 
     /**
-     * The value of a sensor by its name.
+     * The value of a sensor by its name. Case matters only where the names of two readings differ in
+     * nothing else.
      *
      * @param name the name, with the instance if the sensor has instances
      * @return the value as a double, if the sensor is measured and has one
      */
     public OptionalDouble valueOf(SensorName name) {
         Objects.requireNonNull(name);
+        int found = -1;
         for (int index = 0; index < size; index++) {
-            if (hasValue(index) && slot(index).name().equals(name)) {
-                return OptionalDouble.of(approximately(index));
+            SensorName known = slot(index).name();
+            if (known.equals(name)) {
+                found = index;
+                break;
+            }
+            if (found < 0 && known.equalsIgnoreCase(name)) {
+                found = index;
             }
         }
-        return OptionalDouble.empty();
+        return found >= 0 && hasValue(found)
+                ? OptionalDouble.of(approximately(found))
+                : OptionalDouble.empty();
     }
 }

@@ -66,6 +66,15 @@ public record SensorName(String source, String group, String sensor, Optional<St
         return new SensorName(source, group, sensor, Optional.empty());
     }
 
+    boolean equalsIgnoreCase(SensorName other) {
+        return source.equalsIgnoreCase(other.source)
+                && group.equalsIgnoreCase(other.group)
+                && sensor.equalsIgnoreCase(other.sensor)
+                && (instance.isPresent() && other.instance.isPresent()
+                        ? instance.get().equalsIgnoreCase(other.instance.get())
+                        : instance.equals(other.instance));
+    }
+
     /** Returns the text that {@link #parse} takes. */
     @Override
     public String toString() {

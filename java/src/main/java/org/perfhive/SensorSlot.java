@@ -5,7 +5,8 @@ import java.util.Optional;
 
 /**
  * The place of a value: a sensor, or one instance of it. A slot stays the same object as long as the
- * instance is measured.
+ * instance is measured; of a data source written in Java, as long as its reading also keeps its place
+ * among the readings.
  */
 public final class SensorSlot {
     /** The place of the sensor among those of its probe context. */

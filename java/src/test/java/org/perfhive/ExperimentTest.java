@@ -320,6 +320,8 @@ class ExperimentTest {
             fails(Kind.REFUSED, () -> experiment.bind(
                     calls, sources, Machine.sensor("Process", "Working Set") + "#*"));
             fails(Kind.BAD_NAME, () -> experiment.bind(new EventSource.Calls(""), sources));
+            List<String> many = IntStream.range(0, 257).mapToObj(Integer::toString).toList();
+            assertTrue(fails(Kind.REFUSED, () -> experiment.bind(new EventSource.Calls(many), sources)).isMisuse());
             experiment.bind(calls, sources);
             fails(Kind.STATE, () -> experiment.bind(new EventSource.Calls("y"), sources));
             assertThrows(NullPointerException.class, () -> experiment.call(null));
@@ -348,6 +350,21 @@ class ExperimentTest {
             assertEquals(256, end.bindings().get(0).events());
             assertEquals(6, end.bindings().get(0).missed());
         }
+    }
+
+    @Test
+    void aCallOfAnEmptyNameIsMissedAndThrowsNothing() {
+        Experiment experiment = Experiment.builder().start();
+        try (experiment) {
+            experiment.bind(new EventSource.Calls(), sources);
+            experiment.call("");
+            experiment.section("").close();
+            ExperimentEnd end = experiment.end();
+            assertEquals(0, end.bindings().get(0).events());
+            assertEquals(3, end.bindings().get(0).missed());
+            experiment.call("");
+        }
+        experiment.call("");
     }
 
     @Test

@@ -70,6 +70,7 @@ class MeasurementTest {
         assertTrue(fails(Kind.UNKNOWN_INSTANCE, () -> MeasurementContext.of(
                 sources, Machine.sensor("Process", "ID Process") + "#none")).isMisuse());
         assertFalse(fails(Kind.SOURCE, () -> DataSources.open("file:missing.bin")).isMisuse());
+        assertTrue(fails(Kind.REFUSED, () -> DataSources.open("http://x")).isMisuse());
         fails(Kind.SAME_NAME, () -> DataSources.open("local:", "local:"));
     }
 
@@ -253,6 +254,8 @@ class MeasurementTest {
                 assertEquals(Math.min(place, 1), readings.get(place).asked());
             }
             assertTrue(readings.valueOf(SensorName.parse(Machine.own("ID Process"))).isPresent());
+            assertTrue(readings.valueOf(SensorName.parse(Machine.own("id process"))).isPresent());
+            assertTrue(readings.valueOf(SensorName.parse(Machine.own("id"))).isEmpty());
         }
     }
 
