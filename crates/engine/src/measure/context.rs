@@ -385,7 +385,7 @@ impl MeasurementContext {
         if let Some(error) = failed {
             return Err(error);
         }
-        let has_begun = |one: &SensorReading| one.raw.is_some().then(|| Arc::as_ptr(&one.slot));
+        let has_begun = |one: &SensorReading| one.raw.map(|_| Arc::as_ptr(&one.slot));
         let begun: HashSet<*const SensorSlot> = readings.iter().filter_map(has_begun).collect();
         let age = self.record.age;
         let mut anomalies = std::mem::take(&mut self.record.anomalies);
