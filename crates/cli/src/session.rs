@@ -414,19 +414,25 @@ impl Session {
         let mut set = SourceSet::new(self.source);
         if let (false, Some(global)) = (is_live, self.global) {
             let global = Global { quiet: true, ..*global };
-            set = set.with_opener(move |machine| part_of(&global, machine));
+            set = set.with_opener(move |machine| part_of(&global, machine, &self.faults));
         }
         Ok(Query::over(set, self.language)?)
     }
 }
 
-/// The part of a recording that is about a machine, as a source.
-fn part_of(global: &Global, machine: &str) -> Result<Box<dyn Source>, SourceError> {
+/// The part of a recording that is about a machine, as a source. The faults and the time of its samples are added to
+/// `faults`.
+fn part_of(
+    global: &Global,
+    machine: &str,
+    faults: &Faults,
+) -> Result<Box<dyn Source>, SourceError> {
     let failed = |kind, why: &str| SourceError::new(kind, &global.source, why);
     let mut session = Session::open_unnamed(global)
         .map_err(|failure| failed(SourceErrorKind::Unavailable, &failure.message()))?;
     let found = session.machines()?.into_iter().find(|known| known.eq_ignore_ascii_case(machine));
     let known = found.ok_or_else(|| failed(SourceErrorKind::NotFound, "has no such machine"))?;
+    session.source.faults = faults.clone();
     Ok(Box::new(MachinePart::new(Box::new(session.source), &known)))
 }
 
