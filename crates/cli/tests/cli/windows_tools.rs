@@ -548,6 +548,27 @@ fn relog_writes_and_continues_binary_and_text_logs() {
 }
 
 #[test]
+fn relog_appends_to_no_text_log_in_its_usual_binary_form() {
+    let folder = Folder::new();
+    let log = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Free\"\r\n\
+               \"11/24/2026 10:00:00.000\",\"1\"\r\n";
+    let [from, to] = ["a.csv", "b.csv"].map(|name| folder.file(name, log));
+    let error = perfhive(["relog", &from, "-a", "-o", &to]).fails(2);
+    assert!(error.contains("b.csv: is a text log; -f CSV or -f TSV appends to it"), "{error}");
+    assert_eq!(std::fs::read_to_string(&to).unwrap(), log);
+    // Of counters none of which is there both tools print the same words.
+    for more in [&["-q"][..], &["-o", "o.csv"]] {
+        let run = perfhive(["relog", &from, "-c", r"\Nope\x"].iter().chain(more));
+        assert_eq!(
+            (run.code, &*run.out),
+            (Some(2), "Error: No valid counters.\r\n"),
+            "{}",
+            run.err
+        );
+    }
+}
+
+#[test]
 fn typeperf_writes_a_binary_log_and_takes_its_flags_from_a_file() {
     let Some(log) = log() else { return };
     let folder = Folder::new();
