@@ -270,8 +270,11 @@ fn report_of_damaged_records_tells_and_leaves_out_the_damaged_lines() {
     let counts = report["events"].as_array().unwrap().iter();
     let counts: u64 = counts.map(|one| one["count"].as_u64().unwrap()).sum();
     assert_eq!(counts, 38);
-    let other = perfhive(["report", &file, "--all"]).fails(2);
-    assert!(other.contains("no other option"), "{other}");
+    assert_eq!(perfhive(["report", &file, "--json", "--quiet"]).ok(), run.out);
+    for others in [&["--all"][..], &["--every", "2"], &["--machine", "B"]] {
+        let other = perfhive(["report", &file].iter().chain(others)).fails(2);
+        assert!(other.contains("no other option"), "{other}");
+    }
     let twice = folder.file("twice.jsonl", whole.repeat(2));
     for args in [vec!["report", &twice], vec!["list", "-s", &format!("file:{twice}")]] {
         assert!(perfhive(args).fails(3).contains("several experiments"));
