@@ -293,15 +293,25 @@ impl Session {
     /// The source that the command line names, or the part of it that is chosen.
     fn source_of(global: &Global, options: &OpenOptions) -> Result<Box<dyn Source>, Failure> {
         let mut source = options.open(&global.source)?;
-        if global.begin.is_some() || global.end.is_some() || global.every.is_some() {
+        if Self::chooses_part(global) {
             let every = global.every.unwrap_or(NonZeroU64::MIN);
             if source.recording().is_none() {
-                let what = "has no past: --begin, --end and --every choose from a recording";
-                return Err(Failure::Usage(of_source(&global.source, what)));
+                return Err(Self::no_past(global));
             }
             source = Box::new(Excerpt::new(source, global.begin, global.end, every)?);
         }
         Ok(source)
+    }
+
+    /// Whether the command line chooses a part of a recording.
+    pub(crate) fn chooses_part(global: &Global) -> bool {
+        global.begin.is_some() || global.end.is_some() || global.every.is_some()
+    }
+
+    /// The failure for a part that is chosen of a live source.
+    pub(crate) fn no_past(global: &Global) -> Failure {
+        let what = "has no past: --begin, --end and --every choose from a recording";
+        Failure::Usage(of_source(&global.source, what))
     }
 
     /// The language in which names are shown: the one that the command line chooses (a failure if
