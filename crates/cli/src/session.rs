@@ -539,11 +539,7 @@ mod tests {
 
     #[test]
     fn a_hanging_source_is_reported_as_deadline_not_as_busy() {
-        let source =
-            Observed { source: Box::new(Hangs(false)), faults: Faults::default(), mentions: false };
-        let faults = Faults::default();
-        let (language, global) = (LanguageId::ENGLISH, None);
-        let mut session = Session { source, faults, language, global };
+        let mut session = Session::of(Box::new(Hangs(false)));
         let failure = session.usual_language(None, false).unwrap_err();
         let told = matches!(&failure, Failure::Source(text) if text.contains("in time"));
         assert!(told, "{failure:?}");
@@ -578,11 +574,7 @@ mod tests {
 
     #[test]
     fn without_variables_windows_takes_the_first_language_of_the_source() {
-        let source =
-            Observed { source: Box::new(German), faults: Faults::default(), mentions: false };
-        let faults = Faults::default();
-        let (language, global) = (LanguageId::ENGLISH, None);
-        let mut session = Session { source, faults, language, global };
+        let mut session = Session::of(Box::new(German));
         let mut usual = |environment, windows| session.usual_language(environment, windows).ok();
         assert_eq!(usual(None, true), Some(LanguageId::GERMAN));
         assert_eq!(usual(Some(LanguageId::ENGLISH), true), Some(LanguageId::ENGLISH));

@@ -27,7 +27,10 @@ fn sensors_are_those_of_the_first_machine() {
         let text = perfhive(["measure", "-s", &source, sensor, "--json"]).ok();
         let rows = text.lines().map(|line| serde_json::from_str(line).unwrap());
         let rows: Vec<serde_json::Value> = rows.collect();
-        rows.iter().filter(|row| row["kind"] == "reading").map(|row| row["value"].as_f64()).collect()
+        rows.iter()
+            .filter(|row| row["kind"] == "reading")
+            .map(|row| row["value"].as_f64())
+            .collect()
     };
     for sensor in [FIRST, r"\Memory\Available Bytes", "log.A/Memory/Available Bytes"] {
         assert_eq!(values(sensor), [Some(101.0), Some(102.0)], "{sensor}");
