@@ -9,6 +9,7 @@ use perfhive::{QueryError, SourceError, SourceErrorKind};
 use std::fmt;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The exit codes of the program. They are documented in `--help`, in the manual page and in
 /// docs/manual/cli.md.
@@ -198,9 +199,19 @@ pub(crate) fn complain_in_lines(message: &str) {
     line(lines.collect::<Vec<_>>().join("\n"));
 }
 
-/// Prints a warning, which does not change the exit code.
+/// Whether warnings are not printed.
+static IS_QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Makes the program print no warnings from now on.
+pub(crate) fn silence_warnings() {
+    IS_QUIET.store(true, Ordering::Relaxed);
+}
+
+/// Prints a warning, which does not change the exit code; nothing with `--quiet`.
 pub(crate) fn warn(message: &str) {
-    line(format_args!("warning: {}", Escaped(message)));
+    if !IS_QUIET.load(Ordering::Relaxed) {
+        line(format_args!("warning: {}", Escaped(message)));
+    }
 }
 
 /// Makes a panic print one line, which is enough to report it: a panic is a mistake in perfhive.

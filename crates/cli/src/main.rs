@@ -45,6 +45,9 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return failure::of_arguments(&error),
     };
+    if arguments.global.quiet {
+        failure::silence_warnings();
+    }
     // The files of many processes stay open. If the limit cannot be raised, fewer do.
     #[cfg(target_os = "linux")]
     let _ = perfhive::linux::raise_open_file_limit();

@@ -6,7 +6,7 @@ use crate::text::records::{Records, Shape};
 use crate::text::style::{Palette, Style};
 use crate::text::table::Layout;
 use crate::text::time::local;
-use crate::unfinished::write_whole;
+use crate::unfinished::{refuse_recording, write_whole};
 use perfhive::CalendarTime;
 use perfhive_view::{Detail, KEYS, LOCAL_KEYS, Row};
 use std::borrow::Cow;
@@ -241,12 +241,16 @@ impl Output {
         }
     }
 
-    /// Writes a text to the output, and leaves nothing in a buffer.
+    /// Writes a text to the output, and leaves nothing in a buffer. The first text replaces a file that exists,
+    /// except a recording, which is an error.
     pub(crate) fn write(&self, text: &str) -> Result<(), Failure> {
         if text.is_empty() {
             return Ok(());
         }
         if let Some((file, path)) = &self.file {
+            if file.get().is_none() {
+                refuse_recording(path)?;
+            }
             let write = || {
                 let mut file = match file.get() {
                     Some(file) => file,

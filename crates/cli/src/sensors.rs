@@ -45,7 +45,13 @@ impl Opened {
         let address: SourceAddress =
             global.source.parse().map_err(|error| Failure::Usage(format!("{error}")))?;
         let machine = match address.scheme().capabilities.recorded {
-            true => session.source.catalogue(&Ask::everything())?.machine.clone(),
+            true => {
+                // Sensors look for an instance in all that a sample has, so it has only the first machine.
+                if let [own, _, ..] = session.machines()?.as_slice() {
+                    session = session.of_machine(own);
+                }
+                session.source.catalogue(&Ask::everything())?.machine.clone()
+            }
             false => String::new(),
         };
         let is_live = session.source.is_live();
@@ -165,6 +171,10 @@ fn of_path(path: &str, own: &str, global: &Global) -> Result<Vec<SensorName>, Fa
     }
     let mut names: Vec<SensorName> = Vec::new();
     for reading in query.readings().iter().filter(|reading| Some(reading.path) != all) {
+        if reading.source != 0 {
+            let what = "sensors are those of the first machine; perfhive watch reads the others";
+            return Err(Failure::Usage(format!("{path}: {what}")));
+        }
         if matches!(reading.value, Err(NoValue::NoSuchInstance)) {
             // The first one is of the path that was asked for.
             let missing = missing_instances(&query).into_iter().next();

@@ -293,15 +293,25 @@ impl Session {
     /// The source that the command line names, or the part of it that is chosen.
     fn source_of(global: &Global, options: &OpenOptions) -> Result<Box<dyn Source>, Failure> {
         let mut source = options.open(&global.source)?;
-        if global.begin.is_some() || global.end.is_some() || global.every.is_some() {
+        if Self::chooses_part(global) {
             let every = global.every.unwrap_or(NonZeroU64::MIN);
             if source.recording().is_none() {
-                let what = "has no past: --begin, --end and --every choose from a recording";
-                return Err(Failure::Usage(of_source(&global.source, what)));
+                return Err(Self::no_past(global));
             }
             source = Box::new(Excerpt::new(source, global.begin, global.end, every)?);
         }
         Ok(source)
+    }
+
+    /// Whether the command line chooses a part of a recording.
+    pub(crate) fn chooses_part(global: &Global) -> bool {
+        global.begin.is_some() || global.end.is_some() || global.every.is_some()
+    }
+
+    /// The failure for a part that is chosen of a live source.
+    pub(crate) fn no_past(global: &Global) -> Failure {
+        let what = "has no past: --begin, --end and --every choose from a recording";
+        Failure::Usage(of_source(&global.source, what))
     }
 
     /// The language in which names are shown: the one that the command line chooses (a failure if
@@ -414,19 +424,25 @@ impl Session {
         let mut set = SourceSet::new(self.source);
         if let (false, Some(global)) = (is_live, self.global) {
             let global = Global { quiet: true, ..*global };
-            set = set.with_opener(move |machine| part_of(&global, machine));
+            set = set.with_opener(move |machine| part_of(&global, machine, &self.faults));
         }
         Ok(Query::over(set, self.language)?)
     }
 }
 
-/// The part of a recording that is about a machine, as a source.
-fn part_of(global: &Global, machine: &str) -> Result<Box<dyn Source>, SourceError> {
+/// The part of a recording that is about a machine, as a source. The faults and the time of its samples are added to
+/// `faults`.
+fn part_of(
+    global: &Global,
+    machine: &str,
+    faults: &Faults,
+) -> Result<Box<dyn Source>, SourceError> {
     let failed = |kind, why: &str| SourceError::new(kind, &global.source, why);
     let mut session = Session::open_unnamed(global)
         .map_err(|failure| failed(SourceErrorKind::Unavailable, &failure.message()))?;
     let found = session.machines()?.into_iter().find(|known| known.eq_ignore_ascii_case(machine));
     let known = found.ok_or_else(|| failed(SourceErrorKind::NotFound, "has no such machine"))?;
+    session.source.faults = faults.clone();
     Ok(Box::new(MachinePart::new(Box::new(session.source), &known)))
 }
 
@@ -523,11 +539,7 @@ mod tests {
 
     #[test]
     fn a_hanging_source_is_reported_as_deadline_not_as_busy() {
-        let source =
-            Observed { source: Box::new(Hangs(false)), faults: Faults::default(), mentions: false };
-        let faults = Faults::default();
-        let (language, global) = (LanguageId::ENGLISH, None);
-        let mut session = Session { source, faults, language, global };
+        let mut session = Session::of(Box::new(Hangs(false)));
         let failure = session.usual_language(None, false).unwrap_err();
         let told = matches!(&failure, Failure::Source(text) if text.contains("in time"));
         assert!(told, "{failure:?}");
@@ -562,11 +574,7 @@ mod tests {
 
     #[test]
     fn without_variables_windows_takes_the_first_language_of_the_source() {
-        let source =
-            Observed { source: Box::new(German), faults: Faults::default(), mentions: false };
-        let faults = Faults::default();
-        let (language, global) = (LanguageId::ENGLISH, None);
-        let mut session = Session { source, faults, language, global };
+        let mut session = Session::of(Box::new(German));
         let mut usual = |environment, windows| session.usual_language(environment, windows).ok();
         assert_eq!(usual(None, true), Some(LanguageId::GERMAN));
         assert_eq!(usual(Some(LanguageId::ENGLISH), true), Some(LanguageId::ENGLISH));

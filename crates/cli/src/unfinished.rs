@@ -58,12 +58,9 @@ impl Unfinished {
     fn begin(path: &Path, create: impl FnOnce(&Path) -> io::Result<()>) -> Result<Self, Failure> {
         let failed =
             |error| Failure::Source(format!("{}: cannot be written: {error}", path.display()));
+        refuse_recording(path)?;
         let mut output = Self { target: path.to_path_buf(), beside: path.to_path_buf() };
         match fs::metadata(path) {
-            Ok(found) if found.is_file() && is_phr(path) => {
-                let what = "is a recording, which is not replaced; name another file";
-                return Err(Failure::Usage(format!("{} {what}", path.display())));
-            }
             // A link stays; what it leads to is replaced.
             Ok(found) if found.is_file() => {
                 output.target = fs::canonicalize(path).map_err(failed)?
@@ -126,6 +123,15 @@ impl Drop for Unfinished {
 /// Whether a path has the ending of a recording.
 pub(crate) fn is_phr(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("phr"))
+}
+
+/// Fails if the path is that of a recording that exists.
+pub(crate) fn refuse_recording(path: &Path) -> Result<(), Failure> {
+    if is_phr(path) && path.is_file() {
+        let what = "is a recording, which is not replaced; name another file";
+        return Err(Failure::Usage(format!("{} {what}", path.display())));
+    }
+    Ok(())
 }
 
 /// Writes a file as a whole. A file that exists is replaced, except a recording, which is an error.

@@ -1,8 +1,8 @@
 //! The flags of typeperf and relog, as Windows' tools take them: `-sc 3`, `/SC 3`, `-config FILE`.
 
-use super::value;
+use super::{Global, value};
 use crate::text::decoded;
-use clap::{ArgAction, Args, ValueEnum};
+use clap::{Arg, ArgAction, Args, Command, ValueEnum};
 use perfhive::recording::TimeBound;
 use std::ffi::OsString;
 use std::num::NonZeroU64;
@@ -24,7 +24,8 @@ fn tool(text: &str) -> Option<&'static (&'static str, &'static [&'static str])> 
 pub(crate) fn as_typed(message: &str, args: impl Iterator<Item = OsString>) -> String {
     let args: Vec<OsString> = args.collect();
     let called = args.first().map(Path::new).and_then(Path::file_stem);
-    let named = [called, args.get(1).map(OsString::as_os_str)].into_iter().flatten();
+    let named = args.get(place_of_command(&args)).map(OsString::as_os_str);
+    let named = [called, named].into_iter().flatten();
     let Some((_, flags)) = named.filter_map(|word| tool(word.to_str()?)).next() else {
         return message.to_string();
     };
@@ -43,6 +44,27 @@ pub(crate) fn as_typed(message: &str, args: impl Iterator<Item = OsString>) -> S
     })
 }
 
+/// The place of the command in the command line: behind global options and their values.
+fn place_of_command(args: &[OsString]) -> usize {
+    let globals = Global::augment_args(Command::new("perfhive"));
+    let takes_value = |is_it: &dyn Fn(&Arg) -> bool| {
+        globals.get_arguments().any(|arg| is_it(arg) && arg.get_action().takes_values())
+    };
+    let mut place = 1;
+    while let Some(option) = args.get(place).and_then(|word| word.to_str()?.strip_prefix('-')) {
+        let is_value_next = match option.strip_prefix('-') {
+            // One with its value in the same word (`--format=csv`) has another name than all options.
+            Some(name) => takes_value(&|arg| arg.get_long() == Some(name)),
+            // What follows the letter of an option with a value is that value.
+            None => (option.char_indices())
+                .find(|(_, letter)| takes_value(&|arg| arg.get_short() == Some(*letter)))
+                .is_some_and(|(at, letter)| at + letter.len_utf8() == option.len()),
+        };
+        place += 1 + usize::from(is_value_next);
+    }
+    place
+}
+
 /// The command line with the flags of Windows' tools turned into options of this program: otherwise a flag of
 /// several letters behind one dash would be read as several options. If this program was called by the name of a
 /// tool, that name is inserted as the command.
@@ -55,14 +77,16 @@ pub(super) fn translated(args: impl Iterator<Item = OsString>) -> Result<Vec<OsS
     if let Some((name, _)) = called.and_then(|name| tool(name.to_str()?)) {
         args.insert(1, name.into());
     }
-    let Some((_, flags)) = args.get(1).and_then(|word| tool(word.to_str()?)) else {
+    let begin = place_of_command(&args) + 1;
+    let Some((_, flags)) = args.get(begin - 1).and_then(|word| tool(word.to_str()?)) else {
         return Ok(args);
     };
     let is_settings = |word: &OsString| {
         let flag = word.to_str().and_then(|word| word.strip_prefix(['-', '/']));
         flag.is_some_and(|flag| flag.eq_ignore_ascii_case("config"))
     };
-    while let Some(place) = args.iter().skip(2).position(is_settings).map(|place| place + 2) {
+    while let Some(place) = args.iter().skip(begin).position(is_settings).map(|place| place + begin)
+    {
         let Some(file) = args.get(place + 1) else {
             return Err("-config: name a settings file".to_string());
         };
@@ -72,7 +96,7 @@ pub(super) fn translated(args: impl Iterator<Item = OsString>) -> Result<Vec<OsS
         }
         args.splice(place..place + 2, words);
     }
-    for word in args.iter_mut().skip(2) {
+    for word in args.iter_mut().skip(begin) {
         let Some(flag) = word.to_str().and_then(|word| word.strip_prefix(['-', '/'])) else {
             continue;
         };
@@ -203,6 +227,16 @@ mod tests {
         assert_eq!(of(&["/x/typeperf", "-q"]), ["/x/typeperf", "typeperf", "--q"]);
         assert_eq!(of(&["Relog.exe", "a.blg", "-o"]), ["Relog.exe", "relog", "a.blg", "--o"]);
         assert_eq!(of(&["perfhive", "get", "-q", "x"]), ["perfhive", "get", "-q", "x"]);
+        // Global options in front keep their own letters.
+        assert_eq!(
+            of(&["perfhive", "-q", "--titles", "relog", "-qs", "relog", "typeperf", "-f", "TSV"]),
+            ["perfhive", "-q", "--titles", "relog", "-qs", "relog", "typeperf", "--f", "TSV"]
+        );
+        assert_eq!(
+            of(&["perfhive", "--every=2", "-sfile:a", "--raw", "relog", "-q"]),
+            ["perfhive", "--every=2", "-sfile:a", "--raw", "relog", "--q"]
+        );
+        assert_eq!(of(&["perfhive", "-s", "relog", "get", "-f"]).last().unwrap(), "-f");
         assert_eq!(of(&["perfhive", "relog", "/tmp/b"]), ["perfhive", "relog", "/tmp/b"]);
     }
 

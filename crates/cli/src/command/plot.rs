@@ -25,6 +25,9 @@ use std::time::{Duration, Instant};
 /// The most lines in a chart: each looks different.
 const MOST_LINES: usize = COLOURS.len() * DASHES.len();
 
+/// The longest time that Ctrl-C waits until the chart is drawn and written.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// The format of the picture, by the extension of its file.
 #[derive(Clone, Copy)]
 enum Form {
@@ -138,7 +141,7 @@ fn read(
     args: &Args,
 ) -> Result<(), Failure> {
     let is_live = query.is_live();
-    let signals = is_live.then(Signals::listen);
+    let signals = is_live.then(|| Signals::listen_with(PATIENCE));
     let end = Instant::now() + args.duration;
     let mut next = Instant::now();
     loop {

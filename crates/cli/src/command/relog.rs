@@ -9,7 +9,7 @@ use crate::session::Session;
 use crate::signals::Signals;
 use crate::text::time::zone_at;
 use crate::unfinished::write_whole;
-use perfhive::recording::TextZone;
+use perfhive::recording::{TextZone, text_log_columns};
 use perfhive::{Ask, FileTime, Snapshot, Source as _, SourceAddress, Span};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -44,7 +44,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     }
     push_span(&mut text, span, &zone);
     if let Some(file) = &args.output {
-        let paths = paths(&global, args, session)?;
+        let paths = paths(&global, args, session, &output)?;
         let samples = write(&global, args, &paths, file, zone.clone())?;
         text.push_str("\r\nOutput\r\n----------------\r\n");
         text.push_str(&format!("File:     {}\r\n", file.display()));
@@ -65,7 +65,12 @@ fn address(files: &[PathBuf]) -> String {
 
 /// The paths of the counters that were asked for, as far as the logs have them; empty if all counters are meant,
 /// since none were named.
-fn paths(global: &Global, args: &Args, session: Session) -> Result<Vec<String>, Failure> {
+fn paths(
+    global: &Global,
+    args: &Args,
+    session: Session,
+    output: &Output,
+) -> Result<Vec<String>, Failure> {
     let mut paths = args.paths.clone();
     if let Some(file) = &args.counters {
         paths.extend(counters_of(file)?);
@@ -75,7 +80,7 @@ fn paths(global: &Global, args: &Args, session: Session) -> Result<Vec<String>, 
     }
     match paths.is_empty() {
         true => Ok(paths),
-        false => add_known_paths(&mut session.query()?, global, &paths),
+        false => add_known_paths(&mut session.query()?, global, output, &paths),
     }
 }
 
@@ -91,6 +96,13 @@ fn write(
     let continues = args.append && file.exists();
     if !continues {
         refuse_existing(file, args.yes)?;
+    }
+    if continues
+        && matches!(form, LogForm::Binary)
+        && text_log_columns(file, global.encoding)?.is_some()
+    {
+        let what = "is a text log; -f CSV or -f TSV appends to it";
+        return Err(Failure::Usage(format!("{}: {what}", file.display())));
     }
     let selected = Selected { paths, output: file, zone, appends: continues };
     if !(continues && matches!(form, LogForm::Binary)) {
@@ -155,7 +167,7 @@ fn push_span(text: &mut String, span: Span, zone: &TextZone) {
 
 /// Prints the paths of the counters in the log, or writes them to the file of `-o`.
 fn list(global: &Global, args: &Args, output: &Output) -> Outcome {
-    let paths = paths(global, args, Session::open(global)?)?;
+    let paths = paths(global, args, Session::open(global)?, output)?;
     let (columns, _) = columns(global, &paths)?;
     let mut text: String = columns.paths().map(|path| format!("{path}\r\n")).collect();
     if let Some(file) = &args.output {

@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// The text that typeperf prints at its end; scripts wait for it.
 const GOODBYE: &str =
     "Exiting, please wait...                         \r\nThe command completed successfully.\r\n";
-/// The text that typeperf prints if none of the counters exists.
+/// The text that the tools print if none of the counters exists.
 const NO_COUNTERS: &str = "Error: No valid counters.\r\n";
 const DONE: &str = "The command completed successfully.\r\n";
 
@@ -104,10 +104,11 @@ pub(super) fn counters_of(file: &Path) -> Result<Vec<String>, Failure> {
 }
 
 /// Adds the paths that exist, as Windows' tools do, and returns them. Each other path costs a
-/// warning. The failure is for paths of which none exists.
+/// warning. If none of them exists, this prints the words of the tools and fails.
 pub(super) fn add_known_paths(
     query: &mut Query,
     global: &Global,
+    output: &Output,
     paths: &[String],
 ) -> Result<Vec<String>, Failure> {
     let (mut known, mut failures) = (Vec::new(), Vec::new());
@@ -125,6 +126,7 @@ pub(super) fn add_known_paths(
         }
         return Ok(known);
     }
+    output.write(NO_COUNTERS)?;
     let mut failures: Vec<Failure> = failures.into_iter().map(|(_, failure)| failure).collect();
     failures.pop().map_or(Ok(known), |last| Err(last.behind(failures)))
 }
@@ -184,10 +186,7 @@ fn sample(global: &Global, args: &Args, form: LogForm, paths: &[String]) -> Outc
     let faults = session.faults.clone();
     let mut query = session.query()?;
     let output = Output::new(global);
-    if let Err(failure) = add_known_paths(&mut query, global, paths) {
-        output.write(NO_COUNTERS)?;
-        return Err(failure);
-    }
+    add_known_paths(&mut query, global, &output, paths)?;
     let live = query.is_live();
     let signals = Signals::listen_with(PATIENCE);
     let zone = zone_at(None);

@@ -292,7 +292,11 @@ impl Reader {
             },
             Order::Record(file) => match self.steered.record(file.as_deref()) {
                 Ok(()) => self.send(Event::Recording(file)),
-                Err(error) => self.send(Event::Note(error.to_string())),
+                Err(error) => {
+                    // The recording in progress has ended all the same.
+                    self.send(Event::Recording(None))?;
+                    self.send(Event::Note(error.to_string()))
+                }
             },
         }
     }

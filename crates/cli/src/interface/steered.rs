@@ -58,7 +58,7 @@ impl Steered {
     }
 
     /// Records collections to a file from now on, after completing a recording in progress; `None`
-    /// only completes it.
+    /// only completes it. After an error nothing is recorded.
     pub(super) fn record(&self, file: Option<&str>) -> Result<(), SourceError> {
         let mut shared = self.lock();
         if let Some(recorder) = shared.recorder.take() {

@@ -452,6 +452,7 @@ fn wrong_words_are_refused_before_anything_runs() {
         ["--on", "interval 5ms", "--around", "-1s"],
         ["--on", "interval 5ms", "-o", "-"],
         ["--on", "interval 5ms", "--format", "csv"],
+        ["--on", "interval 5ms", "--every", "2"],
     ] {
         let mut command = experiment(&folder, &["run"]);
         let run = finish(command.args(args).args(["--", "touch"]).arg(&witness));

@@ -1,8 +1,8 @@
 //! Commands that read this machine.
 #![cfg(target_os = "linux")]
 
-use crate::run::{command, perfhive};
-use std::process::Stdio;
+use crate::run::{Folder, command, perfhive};
+use std::process::{Command, Stdio};
 
 /// The name of this test's own process.
 fn own_name() -> String {
@@ -203,4 +203,18 @@ fn a_full_output_device_is_an_error() {
     let line = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(line.starts_with("perfhive: cannot write the output: "), "{line}");
     assert_eq!(output.status.code(), Some(3));
+}
+
+#[test]
+fn ctrl_c_ends_the_samples_of_a_plot_that_is_drawn_to_its_end() {
+    let folder = Folder::new();
+    let chart = folder.path().join("chart.png");
+    // A picture of this size takes longer than other commands go on after the signal.
+    let args = ["plot", "cpu", "-i", "0.05", "-d", "1h", "--size", "3000x3000", "-o"];
+    let mut child = command().args(args).arg(&chart).spawn().expect("the command runs");
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(std::fs::read(&chart).unwrap().starts_with(b"\x89PNG"));
 }

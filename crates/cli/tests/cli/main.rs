@@ -9,6 +9,7 @@ mod experiment;
 mod formats;
 mod golden;
 mod live;
+mod machines;
 mod measure;
 #[cfg(feature = "parquet")]
 mod parquet;

@@ -377,6 +377,9 @@ fn wrong_uses_are_refused_with_the_way_out() {
     let error = perfhive(["convert", &file, "-o", "o.xyz"]).fails(2);
     assert!(error.contains(".csv or .tsv for a text log"), "{error}");
     let phr = folder.file("b.phr", "x");
+    let log = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Available Bytes\"\r\n\
+               \"11/24/2026 10:00:00.000\",\"1\"\r\n";
+    let log = folder.file("l.csv", log);
     let error = perfhive(["convert", &phr, "-o", &phr]).fails(2);
     assert!(error.contains("is what is read"), "{error}");
     let error = perfhive(["convert"]).fails(2);
@@ -387,6 +390,9 @@ fn wrong_uses_are_refused_with_the_way_out() {
     let error = perfhive(["convert", &phr, &kept]).fails(2);
     assert!(error.contains("exists; name another file"), "{error}");
     assert_eq!(std::fs::read_to_string(&kept).unwrap(), "x");
+    let error = perfhive(["watch", "-s", &format!("file:{log}"), "-o", &phr]).fails(2);
+    assert!(error.contains("b.phr is a recording, which is not replaced"), "{error}");
+    assert_eq!(std::fs::read_to_string(&phr).unwrap(), "x");
     if cfg!(any(target_os = "linux", windows)) {
         let error = perfhive(["get", "--begin", "+1m", r"\System\Processes"]).fails(2);
         assert!(error.contains("has no past"), "{error}");

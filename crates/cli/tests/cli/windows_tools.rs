@@ -460,42 +460,6 @@ fn a_column_that_a_log_has_twice_is_written_twice() {
 }
 
 #[test]
-fn counters_of_several_machines_keep_their_machine() {
-    let folder = Folder::new();
-    let log = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Pages/sec\",\"\\\\B\\Memory\\Pages/sec\",\
-               \"\\\\B\\Process(x)\\Working Set\",\"\\\\A\\Memory\\Available Bytes\"\r\n\
-               \"11/24/2026 10:00:00.000\",\"1\",\"2\",\"3\",\"4\"\r\n\
-               \"11/24/2026 10:01:00.000\",\"5\",\"6\",\"7\",\" \"\r\n";
-    let file = folder.file("a.csv", log);
-    let [csv, blg, phr, again] = ["o.csv", "o.blg", "o.phr", "p.csv"]
-        .map(|name| folder.path().join(name).display().to_string());
-    perfhive(["convert", &file, "-o", &csv]).ok();
-    assert_eq!(std::fs::read_to_string(&csv).unwrap(), log);
-    for (from, to) in [(&file, &blg), (&file, &phr), (&blg, &again), (&phr, &again)] {
-        perfhive(["convert", from, "-o", to]).ok();
-    }
-    let source = |file: &str| format!("file:{file}");
-    for file in [&file, &blg, &phr, &again] {
-        let values = |path: &str, wanted: [f64; 2]| {
-            let watched = perfhive(["watch", "-s", &source(file), path, "--json"]).ok();
-            let row = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
-            let found: Vec<_> = watched.lines().map(|line| row(line)["value"].as_f64()).collect();
-            assert_eq!(found, wanted.map(Some), "{file} {path}");
-        };
-        values(r"\Memory\Pages/sec", [1.0, 5.0]);
-        values(r"\\b\Memory\Pages/sec", [2.0, 6.0]);
-        values(r"\\B\Process(x)\Working Set", [3.0, 7.0]);
-        // The first machine has no such process.
-        let of_first = perfhive(["get", "-s", &source(file), r"\Process(x)\Working Set"]);
-        assert!(of_first.code != Some(0) && !of_first.out.contains('3'), "{}", of_first.out);
-    }
-    let info = perfhive(["info", &file]).ok();
-    assert!(info.contains("\nmachine   A, B\n"), "{info}");
-    let error = perfhive(["get", "-s", &source(&file), r"\\C\Memory\Pages/sec"]);
-    assert!(error.err.contains("no source for machine \"C\""), "{}", error.err);
-}
-
-#[test]
 fn files_that_powershell_wrote_in_utf_16_are_read() {
     let Some(log) = log() else { return };
     let folder = Folder::new();
@@ -581,6 +545,27 @@ fn relog_writes_and_continues_binary_and_text_logs() {
     let other = perfhive(["relog", &log, "-c", disks, "-f", "csv", "-o", &text, "-a"]).fails(3);
     assert!(other.contains("other counters"), "{other}");
     assert_eq!(samples("o.csv"), 22);
+}
+
+#[test]
+fn relog_appends_to_no_text_log_in_its_usual_binary_form() {
+    let folder = Folder::new();
+    let log = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Free\"\r\n\
+               \"11/24/2026 10:00:00.000\",\"1\"\r\n";
+    let [from, to] = ["a.csv", "b.csv"].map(|name| folder.file(name, log));
+    let error = perfhive(["relog", &from, "-a", "-o", &to]).fails(2);
+    assert!(error.contains("b.csv: is a text log; -f CSV or -f TSV appends to it"), "{error}");
+    assert_eq!(std::fs::read_to_string(&to).unwrap(), log);
+    // Of counters none of which is there both tools print the same words.
+    for more in [&["-q"][..], &["-o", "o.csv"]] {
+        let run = perfhive(["relog", &from, "-c", r"\Nope\x"].iter().chain(more));
+        assert_eq!(
+            (run.code, &*run.out),
+            (Some(2), "Error: No valid counters.\r\n"),
+            "{}",
+            run.err
+        );
+    }
 }
 
 #[test]

@@ -9,9 +9,11 @@ use super::{events, kernel};
 use crate::args::{ExperimentEvent, ExperimentFilter, ExperimentRun as Args, Format, Global};
 use crate::failure::{Exit, Failure, Outcome, complain, of_source, warn};
 use crate::sensors::{find_one, with_syntax};
+use crate::session::Session;
 use crate::signals::{Event, Signals, end_by};
 use crate::text::escape::Escaped;
 use crate::unfinished::is_phr;
+use perfhive::SourceAddress;
 use perfhive::experiment::{
     AliveProcesses, BindingCounts, CALLS_VARIABLE, CallNames, Calls, EventFilter, EventKind,
     EventSource as _, Experiment, ExperimentEnd, ExperimentFolder, Interval, JsonLines, PerfEvent,
@@ -19,10 +21,10 @@ use perfhive::experiment::{
 };
 use perfhive::measure::{DataSources, MeasurementContext, SensorName, data_source, name_of};
 use perfhive::recording::EventRecording;
-use perfhive::{OpenOptions, SourceAddress};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{self, Write as _};
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -59,7 +61,13 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     }
     // A file that cannot be written is a mistake to be told at once. Its old contents stay until no other mistake is
     // expected.
+    let is_stdout = args.output.as_deref() == Some(Path::new("/dev/stdout"));
     let file = match &args.output {
+        // A redirected file that is opened by this name would have an offset of its own, at its beginning.
+        Some(_) if is_stdout => {
+            let standard = io::stdout().as_fd().try_clone_to_owned();
+            Some(fs::File::from(standard.map_err(failed)?))
+        }
         Some(path) if !is_phr(path) => {
             let file = fs::OpenOptions::new().write(true).create(true).truncate(false).open(path);
             Some(file.map_err(|error| Failure::Source(format!("{}: {error}", path.display())))?)
@@ -108,7 +116,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         builder = builder.deliver(lines);
     }
     if let Some(file) = file {
-        if file.metadata().is_ok_and(|about| about.is_file()) {
+        if !is_stdout && file.metadata().is_ok_and(|about| about.is_file()) {
             file.set_len(0).map_err(failed)?;
         }
         let path = args.output.clone().unwrap_or_default();
@@ -303,7 +311,10 @@ fn checked(global: &Global) -> Result<SourceAddress, Failure> {
         let what = "is a recording; an experiment measures a running program";
         return Err(Failure::Usage(of_source(&global.source, what)));
     }
-    Ok(address)
+    match Session::chooses_part(global) {
+        true => Err(Session::no_past(global)),
+        false => Ok(address),
+    }
 }
 
 /// Adds a batch: the readings if it is of an interval, or else its events; and the sections.
@@ -428,7 +439,7 @@ impl Sensors {
     ) -> Result<Self, Failure> {
         let usual = USUAL.map(str::to_string);
         let texts = if texts.is_empty() { &usual } else { texts };
-        let source = data_source(&global.source, &OpenOptions::new())
+        let source = data_source(&global.source, &Session::options(global))
             .map_err(|error| with_syntax(error.into(), texts))?;
         let mut sources = DataSources::new();
         sources.add(source)?;

@@ -27,7 +27,9 @@ pub(super) fn run(global: &Global, args: &Args, file: &Path) -> Outcome {
         || !args.pal.is_empty()
         || !args.answers.is_empty()
         || !args.paths.is_empty()
-        || global.begin.or(global.end).is_some();
+        || args.machine.is_some()
+        || global.begin.or(global.end).is_some()
+        || global.every.is_some();
     if takes_others || !matches!(global.format, Format::Table | Format::Json) {
         let what = "holds the records of an experiment, of which report prints a table, or JSON with \
                     --json; it takes no other option but --around";

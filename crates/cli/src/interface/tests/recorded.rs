@@ -361,3 +361,32 @@ fn a_recording_without_the_wanted_counters_is_not_read_without_end() {
     drop((orders, messages));
     thread.join().unwrap();
 }
+
+#[test]
+fn a_file_that_cannot_be_recorded_to_ends_the_recording_that_is_shown() {
+    let folder = std::env::temp_dir().join(format!("perfhive-recorded-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = |name: &str| Some(folder.join(name).display().to_string());
+    let source = Box::new(perfhive_testkit::script::recording());
+    let (events, messages) = sync_channel(32);
+    let reader = Reader::new(Session::of(source), Duration::from_secs(1), events).unwrap();
+    let (orders, ordered) = channel();
+    let thread = std::thread::spawn(move || reader.run(&ordered));
+    let view = View::of_paths(&[]);
+    let mut model = Model::new(view, vec![Seen::new("x", "", false)], Duration::from_secs(1));
+    for (name, words, recording) in
+        [("a.phr", "recording to", file("a.phr")), ("none/b.phr", "cannot be written", None)]
+    {
+        orders.send(Order::Record(file(name))).unwrap();
+        while !model.message.contains(words) {
+            match messages.recv_timeout(Duration::from_secs(20)) {
+                Ok(Message::Source(_, event)) => drop(model.update(event)),
+                _ => panic!("the reader says nothing more: {}", model.message),
+            }
+        }
+        assert_eq!(model.sources[0].recording, recording, "{}", model.message);
+    }
+    drop((orders, messages));
+    thread.join().unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+}

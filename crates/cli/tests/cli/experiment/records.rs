@@ -51,6 +51,29 @@ fn records_in_a_recording_are_read_by_every_command() {
     assert!(line.contains("the records of an experiment"), "{line}");
 }
 
+#[test]
+fn records_on_standard_output_stand_behind_what_it_has() {
+    let folder = Folder::new();
+    let file = folder.path().join("all.txt");
+    std::fs::write(&file, "earlier\n").unwrap();
+    let out = std::fs::OpenOptions::new().append(true).open(&file).unwrap();
+    let args = ["run", "--on", "interval 5ms", "-o", "/dev/stdout", "--"];
+    let mut command = experiment(&folder, &args);
+    let run = command.args(["sh", "-c", "echo program; sleep 0.05"]).stdout(out).output().unwrap();
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let text = std::fs::read_to_string(&file).unwrap();
+    let (mut words, mut records) = (Vec::new(), Vec::new());
+    for line in text.lines() {
+        match serde_json::from_str::<Value>(line) {
+            Ok(record) => records.push(record),
+            Err(_) => words.push(line),
+        }
+    }
+    assert_eq!(words, ["earlier", "program"], "{text}");
+    assert!(text.starts_with("earlier\n{\"kind\":\"experiment\""), "{text}");
+    assert_eq!(of_kind(&records, "end").len(), 1, "{text}");
+}
+
 /// Writes the text of records into a recording; returns the path of the recording.
 fn recorded(folder: &Folder, text: &str) -> String {
     use std::io::Write as _;
@@ -270,8 +293,11 @@ fn report_of_damaged_records_tells_and_leaves_out_the_damaged_lines() {
     let counts = report["events"].as_array().unwrap().iter();
     let counts: u64 = counts.map(|one| one["count"].as_u64().unwrap()).sum();
     assert_eq!(counts, 38);
-    let other = perfhive(["report", &file, "--all"]).fails(2);
-    assert!(other.contains("no other option"), "{other}");
+    assert_eq!(perfhive(["report", &file, "--json", "--quiet"]).ok(), run.out);
+    for others in [&["--all"][..], &["--every", "2"], &["--machine", "B"]] {
+        let other = perfhive(["report", &file].iter().chain(others)).fails(2);
+        assert!(other.contains("no other option"), "{other}");
+    }
     let twice = folder.file("twice.jsonl", whole.repeat(2));
     for args in [vec!["report", &twice], vec!["list", "-s", &format!("file:{twice}")]] {
         assert!(perfhive(args).fails(3).contains("several experiments"));
