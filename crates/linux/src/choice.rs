@@ -10,7 +10,9 @@ pub enum ReaderChoice {
     Auto,
     /// Always from `/proc`.
     Proc,
-    /// Always by BPF. If BPF cannot be used, a collection of Process or Thread fails with the reason.
+    /// By BPF from the first collection on. If BPF cannot be used, a collection of Process or Thread
+    /// fails with the reason. A collection that wants a counter that BPF does not give reads all
+    /// processes from `/proc` instead, and does not fail.
     Bpf,
 }
 

@@ -29,7 +29,8 @@ const LISTING: usize = 128 << 10;
 const CONTENTS: usize = 16 << 10;
 /// The number by which `fstatfs` identifies sysfs.
 const SYSFS_MAGIC: i64 = 0x6265_6572;
-/// The size in bytes at which reading a file fails; no file that is read here has so many.
+/// The size in bytes at which reading a file fails. Only the list of TCP sockets can have so many: at
+/// 150 bytes a socket, 447,000 sockets.
 const TOO_LARGE: usize = 64 << 20;
 /// The size in bytes at which reading fails for a file that the kernel makes in one piece; no such
 /// file has so many.

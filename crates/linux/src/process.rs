@@ -130,6 +130,8 @@ struct ProcessSession {
     ended: Ended<GROWING>,
     /// Whether all processes of the machine are seen, and not only those of a namespace.
     sees_all: bool,
+    /// The processes that this collection could not read, by ascending number.
+    unread: Vec<u32>,
     ended_threads: Ended<THREAD_SUMS>,
     process: Layouts,
     thread: Layouts,
@@ -163,6 +165,7 @@ impl ProcessSession {
             threads: Lists::default(),
             ended: Ended::default(),
             sees_all: false,
+            unread: Vec::new(),
             ended_threads: Ended::default(),
             process: Layouts::new(&PROCESS).telling_absent(),
             thread: Layouts::new(&THREAD),
@@ -279,6 +282,7 @@ impl ProcessSession {
                 bpf: &mut self.bpf,
                 tracked: &mut self.tracked,
                 owners: &self.owners,
+                unread: &self.unread,
                 lists: &mut self.threads,
                 stat: &self.stat,
                 totals: &self.totals,
@@ -322,6 +326,7 @@ impl ProcessSession {
         // If the processors cannot be read now, the sum keeps the idle time that they had before.
         total.add_values(&idle);
         self.owners.clear();
+        self.unread.clear();
         let Self { reader, bpf, tracked, owners, maps, copies, ended, sees_all, few, .. } = self;
         if !is_few {
             ended.begin();
@@ -334,6 +339,7 @@ impl ProcessSession {
             maps,
             ended,
             growing: growing(wanted),
+            unread: &mut self.unread,
             sees_all,
             complete: true,
             few: is_few.then_some(few),
@@ -373,7 +379,9 @@ fn add_ended(
     for (place, missing) in growing.into_iter().zip(ended.end(complete)) {
         place.into_iter().for_each(|place| total.add_at(place, missing));
     }
-    let Some((stat, totals)) = kernel.filter(|_| complete) else { return };
+    // The kernel's sums include what unread processes have used meanwhile.
+    let is_whole = complete && ended.all_read();
+    let Some((stat, totals)) = kernel.filter(|_| is_whole) else { return };
     let Some(made) = stat.made else { return };
     let of_all = totals.sum;
     // Interrupts take time of whatever process they meet.

@@ -371,14 +371,16 @@ fn quota(text: &[u8], counter: u32, row: &mut CounterValues) -> Result<(), Damag
 
 /// Reads [`FileFormat::Devices`]. A device without input or output has no words, and on some
 /// kernels no line end either. So the words of the whole text are summed, without regard to lines.
-/// An empty text gives 0.
+/// A text without any number gives 0.
 fn devices(text: &[u8], fields: &'static [Field], row: &mut CounterValues) -> Result<(), Damage> {
-    if !text.is_empty() && !text.ends_with(b"\n") {
+    let last = text.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    if !last.is_empty() && (!last.ends_with(b" ") || last.contains(&b'=')) {
         return Err(DAMAGE);
     }
+    // Without any number nothing was read or written so far.
+    let is_idle = !text.contains(&b'=');
     for (counter, word, _) in fields {
-        // An empty file means that nothing was read or written so far.
-        let mut sum = text.is_empty().then_some(0u64);
+        let mut sum = is_idle.then_some(0u64);
         let mut words = Words::new(text);
         while let Some(found) = words.next_word() {
             let rest = found.strip_prefix(*word).and_then(|rest| rest.strip_prefix(b"="));
@@ -501,5 +503,12 @@ mod tests {
         assert_eq!(read(b"8:0 rbytes=1 wbytes=2 rios=3 wios=4\n"), (true, vec![1, 2, 3, 4]));
         assert_eq!(read(b"8:0 rbytes=1 wbytes=x rios=3\n"), (false, vec![1]));
         assert_eq!(read(b"8:0 rbytes=1"), (false, vec![]));
+        // Devices without input or output, with and without line ends.
+        for idle in [&b"8:0 \n"[..], b"8:0\n", b"8:0 ", b"8:0 8:16 ", b"8:0 \n8:16 "] {
+            assert_eq!(read(idle), (true, vec![0; 6]), "{idle:?}");
+        }
+        assert_eq!(read(b"8:0 rbytes=1 wbytes=2\n8:16 "), (true, vec![1, 2]));
+        assert_eq!(read(b"8:0 rbytes=1 "), (false, vec![]));
+        assert_eq!(read(b"8:0 rby"), (false, vec![]));
     }
 }

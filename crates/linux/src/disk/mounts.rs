@@ -43,8 +43,8 @@ pub(super) struct Volume {
     /// system itself.
     pub(super) number: (u32, u32),
     pub(super) pool: Option<Pool>,
-    /// The paths by which this program reaches the first [`PLACES`] mount points: each begins with the
-    /// root of mount points.
+    /// The paths by which this program reaches the first [`PLACES`] mount points that it may look up:
+    /// each begins with the root of mount points. Empty if it may look up none.
     pub(super) places: Vec<CString>,
 }
 
@@ -115,8 +115,9 @@ impl<'a> Mount<'a> {
 
 impl Mounts {
     /// Finds the file systems on disks in the text of a table of mounts. A file system is left out if
-    /// the path to it leads through a file system that needs another machine or program. Mount points
-    /// lie below `root`, which stands for `/`.
+    /// it is mounted below a file system that needs another machine or program. A mount point over
+    /// which, or over a folder above which, such a file system is mounted is not among its places.
+    /// Mount points lie below `root`, which stands for `/`.
     pub(super) fn parse(text: &[u8], root: &Path) -> Self {
         let mut this = Self::default();
         let (lines, cut) = whole_lines(text);
@@ -140,6 +141,7 @@ impl Mounts {
         }
         let mut by_id: Vec<_> = mounts.iter().map(|m| (m.id, m.parent, m.is_local())).collect();
         by_id.sort_unstable();
+        let tree = Tree::of(&mounts, &by_id);
         let mut places = HashMap::new();
         for mount in mounts.iter().filter(|mount| mount.is_volume()) {
             if !is_below_local(&by_id, mount.parent) {
@@ -148,10 +150,11 @@ impl Mounts {
             let bytes = unescaped(mount.place);
             let Some(place) = below(root, &bytes) else { continue };
             let volume = *places.entry(mount.number).or_insert(this.volumes.len());
-            if let Some(known) = this.volumes.get_mut(volume) {
-                if known.places.len() < PLACES {
-                    known.places.push(place);
-                }
+            let known = this.volumes.get_mut(volume);
+            let is_wanted = known.as_ref().is_none_or(|known| known.places.len() < PLACES);
+            let place = Some(place).filter(|_| is_wanted && tree.is_local(mount.place));
+            if let Some(known) = known {
+                known.places.extend(place);
                 continue;
             }
             let mut name = Vec::new();
@@ -165,7 +168,7 @@ impl Mounts {
                     may_be_single: matches!(mount.kind, b"btrfs" | b"bcachefs"),
                     source: unescaped(mount.source),
                 }),
-                places: vec![place],
+                places: place.into_iter().collect(),
             });
         }
         this
@@ -186,6 +189,48 @@ fn is_below_local(by_id: &[(u64, u64, bool)], mut parent: u64) -> bool {
     }
     // The parents form a ring: the kernel writes no such table.
     false
+}
+
+/// The mounts by the mounts on which they lie.
+struct Tree<'a> {
+    /// Each mount with its parent; 0 for a parent that the table does not list. Of the mounts with
+    /// one parent, the upper ones are first.
+    children: Vec<(u64, &'a Mount<'a>)>,
+}
+
+impl<'a> Tree<'a> {
+    fn of(mounts: &'a [Mount<'a>], by_id: &[(u64, u64, bool)]) -> Self {
+        let is_listed = |id: u64| by_id.binary_search_by_key(&id, |(id, ..)| *id).is_ok();
+        let parent = |mount: &Mount<'_>| match mount.parent {
+            parent if parent == mount.id || !is_listed(parent) => 0,
+            parent => parent,
+        };
+        let mut children: Vec<_> = mounts.iter().map(|mount| (parent(mount), mount)).collect();
+        children.sort_by_key(|(parent, mount)| (*parent, mount.place.len()));
+        Self { children }
+    }
+
+    /// Whether looking up the path `place` leads through local file systems only: at each folder of
+    /// the path, the lookup goes on in what is mounted there.
+    fn is_local(&self, place: &[u8]) -> bool {
+        let mut parent = 0;
+        for _ in 0..DEEPEST {
+            let first = self.children.partition_point(|(of, _)| *of < parent);
+            let mut below = self.children.iter().skip(first).take_while(|(of, _)| *of == parent);
+            match below.find(|(_, mount)| lies_in(place, mount.place)) {
+                Some((_, mount)) if mount.is_local() => parent = mount.id,
+                Some(_) => return false,
+                None => return true,
+            }
+        }
+        false
+    }
+}
+
+/// Whether a path is a folder or lies below that folder.
+fn lies_in(path: &[u8], folder: &[u8]) -> bool {
+    let rest = path.strip_prefix(folder.strip_suffix(b"/").unwrap_or(folder));
+    rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'/')))
 }
 
 /// The path of `place` below `root`; `None` if it contains a zero byte.
@@ -261,6 +306,54 @@ mod tests {
         let pool = mounts.volumes[1].pool.as_ref().unwrap();
         assert!(pool.is_btrfs && pool.may_be_single && pool.source == b"/dev/sda3");
         assert!(!mounts.volumes[2].pool.as_ref().unwrap().may_be_single);
+    }
+
+    #[test]
+    fn a_mount_point_below_a_foreign_mount_is_no_place() {
+        let root = "22 1 8:2 / / rw - ext4 /dev/root rw\n";
+        let table = |more: &[&str]| {
+            let places: Vec<Vec<_>> = parse(&format!("{root}{}\n", more.join("\n")))
+                .volumes
+                .into_iter()
+                .map(|volume| volume.places.into_iter().map(|p| p.into_string().unwrap()).collect())
+                .collect();
+            places
+        };
+        let disk = "30 22 8:17 / /m/disk rw - ext4 /dev/sdb1 rw";
+        for (more, places) in [
+            (&[disk][..], &["/m/disk"][..]),
+            // Over the mount point itself, or over a folder above it.
+            (&[disk, "31 30 0:40 / /m/disk rw - fuse.sshfs host: rw"], &[]),
+            (&[disk, "31 22 0:40 / /m rw - nfs4 host:/ rw"], &[]),
+            (&["31 22 0:40 / /m rw - nfs4 host:/ rw", disk], &[]),
+            // Below the mount point, or beside it.
+            (&[disk, "31 30 0:40 / /m/disk/far rw - nfs4 host:/ rw"], &["/m/disk"]),
+            (&[disk, "31 22 0:40 / /m/dis rw - nfs4 host:/ rw"], &["/m/disk"]),
+            // Over a folder that another file system hides.
+            (
+                &[
+                    "31 22 0:40 / /n/far rw - nfs4 host:/ rw",
+                    "33 22 0:41 / /n rw - tmpfs x rw",
+                    "34 33 8:17 / /n/far rw - ext4 /dev/sdb1 rw",
+                ],
+                &["/n/far"],
+            ),
+            // The other mount point of the file system is free.
+            (
+                &[
+                    disk,
+                    "31 22 0:40 / /m rw - nfs4 host:/ rw",
+                    "32 22 8:17 / /o rw - ext4 /dev/sdb1 rw",
+                ],
+                &["/o"],
+            ),
+        ] {
+            assert_eq!(table(more), [&["/"][..], places], "{more:?}");
+        }
+        // The file system of the root hides behind another one.
+        let over = "22 1 8:2 / / rw - ext4 /dev/root rw\n23 22 0:40 / / rw - nfs4 host:/ rw\n";
+        let volumes = parse(over).volumes;
+        assert_eq!((volumes.len(), volumes[0].places.len()), (1, 0));
     }
 
     #[test]

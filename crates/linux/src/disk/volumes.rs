@@ -4,7 +4,7 @@ use super::devices::{Device, Devices};
 use super::mounts::{Mounts, Volume};
 use super::stats::{DeviceCounts, FIELDS, Growth, IN_FLIGHT, Totals};
 use super::sys::Sys;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 
 /// The most unmounted volumes that are remembered. A volume that returns continues its counts,
@@ -80,11 +80,13 @@ impl Volumes {
     }
 
     fn replace(&mut self, volumes: Vec<Volume>) {
-        let before = std::mem::take(&mut self.list);
-        let mut before: HashMap<_, _> =
-            before.into_iter().map(|mounted| (mounted.volume.name.clone(), mounted)).collect();
+        // Several file systems may have the same mount point, and thus the same name.
+        let mut before: HashMap<_, VecDeque<_>> = HashMap::new();
+        for mounted in std::mem::take(&mut self.list) {
+            before.entry(mounted.volume.name.clone()).or_default().push_back(mounted);
+        }
         for volume in volumes {
-            let mounted = match before.remove(&volume.name) {
+            let mounted = match before.get_mut(&volume.name).and_then(VecDeque::pop_front) {
                 Some(known) => Mounted { volume, is_there: true, ..known },
                 None => Mounted {
                     volume,
@@ -97,7 +99,7 @@ impl Volumes {
             };
             self.list.push(mounted);
         }
-        let gone = before.into_values().take(REMEMBERED);
+        let gone = before.into_values().flatten().take(REMEMBERED);
         self.list.extend(gone.map(|gone| Mounted { is_there: false, last: None, ..gone }));
     }
 

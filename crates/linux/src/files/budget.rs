@@ -30,10 +30,13 @@ pub fn raise_open_file_limit() -> std::io::Result<u64> {
 static MOST_KEPT: AtomicUsize = AtomicUsize::new(16_384);
 
 /// Sets the most files of processes, devices and control groups that all sessions of this program
-/// keep open; the default is 16,384. Half of the program's limit on open files is never exceeded (without the
-/// features `objects` and `processes`, half of 1024).
-/// The number applies to sessions that are opened from now on. With 0 every file is opened and
-/// closed at each reading, which makes a collection three to four times as slow.
+/// keep open; the default is 16,384. They never exceed half of the program's limit on open files
+/// (without the features `objects` and `processes`, half of 1024).
+///
+/// Not counted are the system's own files, such as `/proc/stat`, and up to 64 files of block devices
+/// in each session; these stay open. The number applies to sessions that are opened from now on. With
+/// 0 every counted file is opened and closed at each reading, which makes a collection three to four
+/// times as slow.
 pub fn keep_open_at_most(files: usize) {
     MOST_KEPT.store(files, Ordering::Relaxed);
 }

@@ -69,6 +69,15 @@ enum Current {
     Private,
 }
 
+/// A mapping that was counted: its start address, the sums that include it, and the bytes of memory
+/// in the order of [`FIELDS`].
+#[derive(Clone, Copy, Debug, Default)]
+struct Latest {
+    start: u64,
+    of: Current,
+    memory: [u64; FIELDS.len()],
+}
+
 /// An entry of the hash table of paths: a position in [`Tally::files`]. An entry of another
 /// generation than the table's is free.
 #[derive(Clone, Copy, Default)]
@@ -88,6 +97,8 @@ pub(super) struct Tally {
     current: Current,
     /// The highest end address of the mappings so far; bytes below it are counted already.
     end: u64,
+    /// The mapping that was counted last.
+    latest: Latest,
     /// The sums over the shared mappings without a file.
     pub(super) shared: Sums,
     /// The sums over the private mappings without a file, including address space that is only
@@ -112,6 +123,7 @@ impl Tally {
         }
         self.current = Current::Nothing;
         self.end = 0;
+        self.latest = Latest::default();
         self.shared = Sums::default();
         self.private = Sums::default();
         self.told = 0;
@@ -127,11 +139,15 @@ impl Tally {
             return Err(Broken::Text("a line is not understood"));
         };
         // Between two reads of the file, a mapping that was listed may have grown, or merged with the
-        // next mapping. Only bytes behind the mappings so far are counted, so no byte counts twice.
+        // next mapping. Only bytes behind the mappings so far are counted, so no byte counts twice. The
+        // numbers of a mapping that grew replace those that it had.
         let start = mapping.start.max(self.end);
         if mapping.start >= KERNEL || mapping.end <= start {
             self.current = Current::Nothing;
             return Ok(());
+        }
+        if mapping.start < self.end && mapping.start <= self.latest.start {
+            self.take_back();
         }
         self.end = mapping.end;
         self.expected += FIELDS.len() as u64;
@@ -156,7 +172,28 @@ impl Tally {
             }
         };
         sums.add(&mapping, bytes);
+        self.latest = Latest { start: mapping.start, of: self.current, memory: [0; FIELDS.len()] };
         Ok(())
+    }
+
+    /// Takes the memory of the mapping that was counted last, and that mapping, out of the sums. Its
+    /// address space stays.
+    fn take_back(&mut self) {
+        let Latest { of, memory, .. } = self.latest;
+        let Some(sums) = self.sums(of) else { return };
+        for (sum, bytes) in sums.memory.iter_mut().zip(memory) {
+            *sum = sum.saturating_sub(bytes);
+        }
+        sums.mappings = sums.mappings.saturating_sub(1);
+    }
+
+    fn sums(&mut self, of: Current) -> Option<&mut Sums> {
+        match of {
+            Current::Nothing => None,
+            Current::File(file) => self.files.get_mut(file).map(|file| &mut file.sums),
+            Current::Shared => Some(&mut self.shared),
+            Current::Private => Some(&mut self.private),
+        }
     }
 
     /// Adds a line of `smaps` with a number of the current mapping. A line of another field than
@@ -171,15 +208,13 @@ impl Tally {
         let Some(value) = value else {
             return Err(Broken::Text("a number is not understood"));
         };
-        let sums = match self.current {
-            Current::Nothing => return Ok(()),
-            Current::File(file) => self.files.get_mut(file).map(|file| &mut file.sums),
-            Current::Shared => Some(&mut self.shared),
-            Current::Private => Some(&mut self.private),
-        };
-        if let Some(sum) = sums.and_then(|sums| sums.memory.get_mut(which)) {
-            *sum = sum.saturating_add(kib_to_bytes(value));
+        let bytes = kib_to_bytes(value);
+        if let Some(sum) = self.sums(self.current).and_then(|sums| sums.memory.get_mut(which)) {
+            *sum = sum.saturating_add(bytes);
             self.told += 1;
+            if let Some(latest) = self.latest.memory.get_mut(which) {
+                *latest = latest.saturating_add(bytes);
+            }
         }
         Ok(())
     }
@@ -309,6 +344,35 @@ mod tests {
             "1000-3000 r--p 0 0:1 1 /a\n2000-4000 r--p 0 0:1 1 /a\n1000-2000 r--p 0 0:1 1 /b\n";
         tally(&mut sums, text).unwrap();
         assert_eq!(files(&sums), [("/a".into(), false, 0x3000)]);
+    }
+
+    #[test]
+    fn a_mapping_that_grew_and_is_listed_again_has_its_new_memory_only() {
+        let fields =
+            |rss: u64| format!("Rss: {rss} kB\nPss: {rss} kB\nPrivate_Dirty: 0 kB\nSwap: 0 kB\n");
+        let heap = |end: &str, rss| format!("3000-{end} rw-p 0 0:0 0 [heap]\n{}", fields(rss));
+        let file = format!("1000-2000 r-xp 0 0:1 1 /a\n{}", fields(4));
+        let mut sums = Tally::default();
+        let mut told = |text: &str| {
+            tally(&mut sums, text).unwrap();
+            assert!(sums.has_memory());
+            let private = sums.private;
+            (private.sizes.iter().sum::<u64>(), private.mappings, private.memory[0] / 1024)
+        };
+        assert_eq!(
+            told(&format!("{file}{}{}", heap("5000", 8), heap("9000", 24))),
+            (0x6000, 1, 24)
+        );
+        let again = format!("{file}{}{}{}", heap("5000", 8), heap("6000", 12), heap("9000", 24));
+        assert_eq!(told(&again), (0x6000, 1, 24));
+        // The same mapping again, and another one that begins within it.
+        assert_eq!(told(&format!("{file}{}{}", heap("5000", 8), heap("5000", 8))), (0x2000, 1, 8));
+        let other = format!("4000-6000 rw-p 0 0:0 0 \n{}", fields(8));
+        assert_eq!(told(&format!("{file}{}{other}", heap("5000", 8))), (0x3000, 2, 16));
+        // It merged with the mapping before it: the memory of the file's mapping stays.
+        let merged = format!("2000-6000 rw-p 0 0:0 0 [heap]\n{}", fields(16));
+        assert_eq!(told(&format!("{file}{}{merged}", heap("5000", 8))), (0x3000, 1, 16));
+        assert_eq!(sums.files()[0].sums.memory[0], 4096);
     }
 
     #[test]

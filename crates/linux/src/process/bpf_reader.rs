@@ -178,7 +178,8 @@ impl BpfReader {
 
     /// The part of a task's times that is never shown ([`ShownTask::cut`]): what `/proc` left out
     /// of the times `user` and `kernel`, which are given in nanoseconds. 0 if BPF was chosen
-    /// explicitly: such a session never showed times of `/proc`.
+    /// explicitly: such a session shows times of `/proc` only if a counter is wanted that BPF does
+    /// not give.
     fn cut(&self, user: u64, kernel: u64, files: &ProcFiles) -> CpuTimes {
         match self.choice {
             ReaderChoice::Bpf => CpuTimes::default(),

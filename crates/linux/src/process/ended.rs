@@ -2,9 +2,12 @@
 //!
 //! A plain sum loses the whole history of a process that ends, and with it the growth of the other
 //! processes' counts. So a count of `_Total` is the sum over all living processes and threads, and
-//! over ended ones as they were last seen: the sum grows by the growth of each part. For the time
-//! between the last collection and the end of a process, only the processor times are known, from
-//! the kernel's own sums over all processes (`/proc/stat`).
+//! over ended ones as they were last seen: the sum grows by the growth of each part. A count that
+//! cannot be read for a while is in the sum as it was last read. For the time between the last
+//! collection and the end of a process, only the processor times are known, from the kernel's own
+//! sums over all processes (`/proc/stat`).
+
+use std::ops::RangeInclusive;
 
 /// A process or thread as it was last seen.
 struct Seen<const N: usize> {
@@ -12,6 +15,8 @@ struct Seen<const N: usize> {
     start: u64,
     gone: bool,
     counts: [u64; N],
+    /// The bits of the counts that were not read when it was last met.
+    unread: u32,
 }
 
 /// The counts of all processes or threads that ended, and the state by which their ends are noticed.
@@ -28,6 +33,11 @@ pub(super) struct Ended<const N: usize> {
     gone: usize,
     /// The sums of the counts of all that ended, as they were last seen.
     lost: [u64; N],
+    /// The sums of the counts that this collection could not read, of all that exist: each as it was
+    /// last read.
+    unread: [u64; N],
+    /// Whether this collection read everything that it met.
+    all_read: bool,
     before: Option<Times>,
 }
 
@@ -44,7 +54,8 @@ pub(super) struct Times {
 impl<const N: usize> Default for Ended<N> {
     fn default() -> Self {
         let (seen, born) = (Vec::new(), Vec::new());
-        Self { seen, born, next: 0, gone: 0, lost: [0; N], before: None }
+        let (lost, unread) = ([0; N], [0; N]);
+        Self { seen, born, next: 0, gone: 0, lost, unread, all_read: true, before: None }
     }
 }
 
@@ -53,13 +64,14 @@ impl<const N: usize> Ended<N> {
     pub(super) fn begin(&mut self) {
         self.born.clear();
         (self.next, self.gone) = (0, 0);
+        (self.unread, self.all_read) = ([0; N], true);
     }
 
     /// Notes a process or thread that exists. `count` gives its count at a position; `None` for a
     /// count that was not read, which stays as it was.
     pub(super) fn meet(&mut self, key: u64, start: u64, count: impl Fn(usize) -> Option<u64>) {
         self.pass(key);
-        let fresh = |counts| Seen { key, start, gone: false, counts };
+        let fresh = |counts| Seen { key, start, gone: false, counts, unread: 0 };
         let all = || std::array::from_fn(|place| count(place).unwrap_or(0));
         let Some(known) = self.seen.get_mut(self.next).filter(|known| known.key == key) else {
             self.born.push(fresh(all()));
@@ -67,9 +79,14 @@ impl<const N: usize> Ended<N> {
         };
         self.next += 1;
         if known.start == start {
+            known.unread = 0;
             for (place, value) in known.counts.iter_mut().enumerate() {
-                *value = count(place).unwrap_or(*value);
+                match count(place) {
+                    Some(now) => *value = now,
+                    None => known.unread |= 1 << place,
+                }
             }
+            known.add_unread(&mut self.unread);
             return;
         }
         // Its number belongs to another process or thread now.
@@ -81,7 +98,26 @@ impl<const N: usize> Ended<N> {
     /// Notes a process or thread that exists and did nothing since the previous collection.
     pub(super) fn meet_unchanged(&mut self, key: u64) {
         self.pass(key);
-        self.next += usize::from(self.seen.get(self.next).is_some_and(|known| known.key == key));
+        if let Some(known) = self.seen.get(self.next).filter(|known| known.key == key) {
+            known.add_unread(&mut self.unread);
+            self.next += 1;
+        }
+    }
+
+    /// Notes that processes or threads with these keys may exist, but could not be read: the counts
+    /// of those that were seen before stay as they were.
+    pub(super) fn meet_unread(&mut self, keys: RangeInclusive<u64>) {
+        self.all_read = false;
+        self.pass(*keys.start());
+        while let Some(known) = self.seen.get(self.next).filter(|known| keys.contains(&known.key)) {
+            add(&mut self.unread, &known.counts);
+            self.next += 1;
+        }
+    }
+
+    /// Whether this collection read every process or thread that it met.
+    pub(super) fn all_read(&self) -> bool {
+        self.all_read
     }
 
     fn pass(&mut self, key: u64) {
@@ -100,6 +136,7 @@ impl<const N: usize> Ended<N> {
             self.pass(u64::MAX);
         }
         let mut missing = self.lost;
+        add(&mut missing, &self.unread);
         let unmet = self.seen.get(self.next..).unwrap_or_default();
         unmet.iter().for_each(|known| add(&mut missing, &known.counts));
         if self.gone > 0 {
@@ -150,6 +187,17 @@ impl<const N: usize> Ended<N> {
     }
 }
 
+impl<const N: usize> Seen<N> {
+    /// Adds the counts that were not read when it was last met.
+    fn add_unread(&self, sum: &mut [u64; N]) {
+        let is_unread = |place: usize| self.unread & (1 << place) != 0;
+        let counts = sum.iter_mut().zip(&self.counts).enumerate();
+        for (_, (sum, count)) in counts.filter(|(place, _)| is_unread(*place)) {
+            *sum = sum.saturating_add(*count);
+        }
+    }
+}
+
 fn add<const N: usize>(sum: &mut [u64; N], counts: &[u64; N]) {
     for (sum, more) in sum.iter_mut().zip(counts) {
         *sum = sum.saturating_add(*more);
@@ -194,8 +242,29 @@ mod tests {
         // A count that cannot be read any more is kept.
         ended.begin();
         ended.meet(4, 1, |_| None);
-        assert_eq!(ended.end(true), [72]);
+        assert_eq!(ended.end(true), [77]);
+        ended.begin();
+        ended.meet_unchanged(4);
+        assert_eq!(ended.end(true), [77]);
         assert_eq!(total(&mut ended, &[], true), 77);
+    }
+
+    #[test]
+    fn one_that_cannot_be_read_for_a_while_counts_as_it_was() {
+        let mut ended = Ended::default();
+        let all = [(1, 7, 10), (3, 7, 20), (4, 7, 30), (9, 7, 40)];
+        assert_eq!(total(&mut ended, &all, true), 100);
+        ended.begin();
+        ended.meet(1, 7, |_| Some(11));
+        ended.meet_unread(2..=2);
+        ended.meet_unread(3..=5);
+        ended.meet(9, 7, |_| Some(42));
+        assert!(!ended.all_read());
+        assert_eq!(53 + ended.end(true)[0], 103);
+        // Meanwhile one has ended, and the number of another belongs to another process.
+        let all = [(1, 7, 11), (3, 8, 5), (9, 7, 42)];
+        assert_eq!(total(&mut ended, &all, true), 108);
+        assert!(ended.all_read());
     }
 
     #[test]

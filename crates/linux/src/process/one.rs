@@ -11,10 +11,11 @@ use crate::clock::{LinuxClock, TimeBase, monotonic};
 use crate::cpus::Ticks;
 use crate::files::Reader;
 use crate::root::ProcRoot;
-use crate::table::{Counter, PROCESS};
+use crate::table::{Counter, PROCESS, SCHEDULE_COUNTERS};
 use perfhive_engine::{Ask, Collection, Identity, InstanceReader, InstanceWish, NoValue};
 use perfhive_format::{FileTime, RawSample, TitleIndex};
 use rustix::param::page_size;
+use std::ops::Range;
 use std::time::Duration;
 
 /// The longest time in nanoseconds from reading the clocks of a sample to reading its processor
@@ -37,6 +38,8 @@ pub(super) struct OneProcess {
     used: Option<Used>,
     /// Whether a counter of memory is wanted.
     memory: bool,
+    /// The positions of the values from `statm`.
+    memory_at: Range<usize>,
     /// The values that were read last.
     sample: Sample,
     /// The highest processor time that was read so far, in 100 ns units. A later time from `stat`,
@@ -92,11 +95,16 @@ impl OneProcess {
             is_filled.then_some((before, u8::try_from(row.spec().size).ok()?, row))
         };
         let places: Vec<_> = counters.iter().map(place).collect::<Option<_>>()?;
-        let is = |range: std::ops::Range<usize>| places.iter().any(|(at, ..)| range.contains(at));
-        let memory = is(MEMORY);
-        let all_in =
-            |few: &[usize]| places.iter().all(|(at, ..)| few.contains(at) || MEMORY.contains(at));
-        let (time_only, used_only) = (all_in(&[ALL]), all_in(&USED));
+        let before = if wanted.schedule { SCHEDULE_COUNTERS } else { 0 };
+        let memory_at = MEMORY.start + before..MEMORY.end + before;
+        let memory = places.iter().any(|(at, ..)| memory_at.contains(at));
+        let all_in = |few: &[usize]| {
+            places.iter().all(|(at, ..)| few.contains(at) || memory_at.contains(at))
+        };
+        // Only the file `stat` has the schedule.
+        let may_do_without = !wanted.schedule;
+        let (time_only, used_only) =
+            (may_do_without && all_in(&[ALL]), may_do_without && all_in(&USED));
         let clock = LinuxClock::of(root);
         let known = Tracked::new(pid);
         let (used, sample, least) = (None, Sample::default(), 0);
@@ -111,6 +119,7 @@ impl OneProcess {
             clock,
             used,
             memory,
+            memory_at,
             sample,
             least,
             read_at: 0,
@@ -195,7 +204,7 @@ impl InstanceReader for OneProcess {
             };
             self.read_files().ok_or(NoValue::Vanished)?;
             // The process may have begun to end after `stat`, which has its state, was read.
-            let memory = self.sample.values().get(MEMORY).unwrap_or_default();
+            let memory = self.sample.values().get(self.memory_at.clone()).unwrap_or_default();
             if self.memory && !self.is_ending && memory.iter().all(|value| *value == 0) {
                 self.read_files().ok_or(NoValue::Vanished)?;
             }

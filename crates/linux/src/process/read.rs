@@ -39,7 +39,7 @@ pub(super) struct Slot {
     pub(super) at: usize,
     /// The range of the process's name in the names of the batch.
     name: Range<usize>,
-    /// Whether the process ended while it was read.
+    /// Whether the process ended while it was read, or could not be read any more.
     gone: bool,
     pub(super) sample: Sample,
     /// The values of the only thread of the process; `None` unless they were wanted and could be
@@ -108,6 +108,7 @@ impl ProcessReader {
         self.names.clear();
         self.of_few = few.is_some();
         for (at, known) in batch.iter_mut().enumerate() {
+            known.is_unread = false;
             if !self.rests(known, at) {
                 self.stat(known, at, wanted);
             }
@@ -254,7 +255,8 @@ impl ProcessReader {
     }
 
     /// Reads the `stat` of a process into a new slot. A process that has ended or is hidden, or
-    /// with a `stat` that cannot be read, gets no slot. `at` is its position in the batch.
+    /// with a `stat` that cannot be read, gets no slot; in the last case it is marked as unread.
+    /// `at` is its position in the batch.
     fn stat(&mut self, known: &mut Tracked, at: usize, wanted: ProcessColumns) {
         let pid = known.pid;
         let path = || PidPath::of(pid, b"stat");
@@ -265,12 +267,14 @@ impl ProcessReader {
             read = self.files.reader.kept(&mut known.stat, path);
         }
         if let Err(error) = read {
-            if !is_gone(error) && !is_denied(error) {
+            known.is_unread = !is_gone(error);
+            if known.is_unread && !is_denied(error) {
                 self.files.fault(pid, "stat", describe(error));
             }
             return;
         }
         let Some(stat) = Stat::parse(self.files.reader.text()) else {
+            known.is_unread = true;
             self.files.fault(pid, "stat", "not understood");
             return;
         };
@@ -316,7 +320,8 @@ impl ProcessReader {
     }
 
     /// Reads the next `count` values of each process in the batch with `read`. Values that `read`
-    /// does not add are without a value, and a process for which it fails has ended.
+    /// does not add are without a value, and a process for which it fails has ended or is marked as
+    /// unread.
     fn each(
         &mut self,
         batch: &mut [Tracked],
@@ -383,14 +388,15 @@ impl ProcessReader {
         let read = self.files.reader.kept(&mut known.stat, || PidPath::of(pid, b"stat"));
         let size = Stat::parse(self.files.reader.text()).map(|stat| stat.virtual_bytes);
         match (self.files.outcome(pid, "stat", read)?, size) {
-            (Outcome::Read, Some(size)) => sample.set_virtual_bytes(size),
-            (Outcome::Read, None) => {
-                self.files.fault(pid, "stat", "not understood");
-                return Err(Gone);
+            (Outcome::Read, Some(size)) => {
+                sample.set_virtual_bytes(size);
+                return Ok(());
             }
-            _ => return Err(Gone),
+            (Outcome::Read, None) => self.files.fault(pid, "stat", "not understood"),
+            _ => {}
         }
-        Ok(())
+        known.is_unread = true;
+        Err(Gone)
     }
 
     /// Adds the number of open descriptors as the kernel gives it: as the size of the folder `fd`.

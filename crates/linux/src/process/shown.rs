@@ -1,5 +1,5 @@
-//! The processor times of processes and threads that were shown before. Shown time is never taken
-//! back: later values are not smaller.
+//! The processor times of processes and threads that BPF showed before. Later values through BPF are
+//! not smaller. A collection from `/proc` in between shows whole ticks, which may be less.
 
 /// Processor time in the program and in the kernel, in 100 ns units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -54,11 +54,10 @@ impl Sample {
         self.known = self.known.max(other.summed);
     }
 
-    /// The process and thread numbers as one number (the process in the upper 32 bits), and the
-    /// start time.
+    /// The [key](key_of) of the thread, and its start time.
     pub(super) fn identity(&self) -> (u64, u64) {
-        let [pid, tid] = [at::PID, at::TID].map(|place| self.values.get(place).copied());
-        (pid.unwrap_or(0) << 32 | tid.unwrap_or(0), self.values[at::ELAPSED])
+        let number = |place| self.values.get(place).copied().unwrap_or(0) as u32;
+        (key_of(number(at::PID), number(at::TID)), self.values[at::ELAPSED])
     }
 
     /// The count at a position behind the common values; `None` if `_Total` has no sum of it or the
@@ -95,6 +94,11 @@ impl Sample {
     pub(super) fn values(&self) -> &[u64] {
         self.values.get(..self.known).unwrap_or_default()
     }
+}
+
+/// The process and thread numbers as one number: the process in the upper 32 bits.
+pub(super) fn key_of(pid: u32, tid: u32) -> u64 {
+    u64::from(pid) << 32 | u64::from(tid)
 }
 
 /// Windows' number of a thread state, for the letter in `stat`; 7 (unknown) for another letter.

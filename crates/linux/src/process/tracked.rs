@@ -10,6 +10,8 @@ pub(super) struct Tracked {
     /// The number of collections until `io`, which permissions refused, is tried again.
     pub(super) io_pause: u8,
     pub(super) is_kernel_thread: bool,
+    /// Whether the process exists, but could not be read in this collection.
+    pub(super) is_unread: bool,
     /// Whether the process had ended when `stat` was read, and only waits for its parent.
     pub(super) has_ended: bool,
     /// Whether the process had ended or was about to end when `stat` was read: the kernel takes its
@@ -96,6 +98,7 @@ impl Tracked {
             pid,
             io_pause: 0,
             is_kernel_thread: false,
+            is_unread: false,
             has_ended: false,
             is_ending: false,
             alive: pid,

@@ -23,6 +23,8 @@ pub(super) struct Writing<'a, 'w, 't> {
     pub(super) ended: &'a mut Ended<GROWING>,
     /// The positions of the counts that only grow.
     pub(super) growing: [Option<usize>; GROWING],
+    /// The processes that exist, but could not be read, by ascending number.
+    pub(super) unread: &'a mut Vec<u32>,
     /// Whether process 2 is a kernel thread. If so, all processes of the machine are seen.
     pub(super) sees_all: &'a mut bool,
     /// Whether all processes were read, so that the sums are complete.
@@ -48,6 +50,8 @@ impl Writing<'_, '_, '_> {
                 break;
             }
             self.reader.read(known, wanted, self.few.as_deref_mut());
+            let is_all = self.few.is_none();
+            let mut unread = known.iter().filter(|known| is_all && known.is_unread).peekable();
             for (Slot { at, sample, thread, .. }, name) in self.reader.processes() {
                 let place = self.object.instance_count();
                 let head =
@@ -55,10 +59,17 @@ impl Writing<'_, '_, '_> {
                 let mut sample = *sample;
                 self.object.instance_prefix(&head, sample.block())?;
                 self.total.add(&sample);
-                if self.few.is_none() {
-                    meet(self.ended, &self.growing, self.sees_all, &sample);
-                }
                 let pid = known.get(*at).map_or(0, |known| known.pid);
+                if is_all {
+                    while let Some(before) = unread.next_if(|known| known.pid < pid) {
+                        meet_unread(self.ended, self.unread, before.pid);
+                    }
+                    meet(self.ended, &self.growing, &sample);
+                }
+                if let Some(known) = known.get(*at).filter(|known| known.pid == 2) {
+                    // A process that entered this namespace from outside has no parent here either.
+                    *self.sees_all = known.is_kernel_thread;
+                }
                 self.maps.add(pid, place, name);
                 if let Some(owners) = &mut self.owners {
                     let read_by = ReadBy::Proc(batch * BATCH + at);
@@ -66,6 +77,7 @@ impl Writing<'_, '_, '_> {
                     owners.push(Owner { read_by, place, threads, first: *thread });
                 }
             }
+            unread.for_each(|known| meet_unread(self.ended, self.unread, known.pid));
         }
         Ok(())
     }
@@ -75,12 +87,14 @@ impl Writing<'_, '_, '_> {
 pub(super) fn meet(
     ended: &mut Ended<GROWING>,
     growing: &[Option<usize>; GROWING],
-    sees_all: &mut bool,
     sample: &Sample,
 ) {
-    let (pid, start, parent) = sample.identity();
-    if pid == 2 {
-        *sees_all = parent == 0;
-    }
+    let (pid, start, _) = sample.identity();
     ended.meet(pid, start, |slot| sample.told(growing.get(slot).copied().flatten()?));
+}
+
+/// Notes a process that exists, but could not be read, so that its counts stay as they were.
+pub(super) fn meet_unread(ended: &mut Ended<GROWING>, unread: &mut Vec<u32>, pid: u32) {
+    ended.meet_unread(u64::from(pid)..=u64::from(pid));
+    unread.push(pid);
 }

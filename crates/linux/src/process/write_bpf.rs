@@ -6,7 +6,7 @@ use super::copies::Copies;
 use super::instances::{Owner, ReadBy};
 use super::sample::Sample;
 use super::tracked::Tracked;
-use super::write::{Writing, meet};
+use super::write::{Writing, meet, meet_unread};
 use perfhive_engine::ProviderError;
 use perfhive_format::{InstanceHead, NameRef};
 
@@ -24,6 +24,8 @@ impl Writing<'_, '_, '_> {
         if self.few.is_none() {
             copies.begin(bpf.run_number(), wanted);
         }
+        // BPF is refused in a namespace of processes.
+        *self.sees_all = true;
         bpf.begin();
         let (mut next_tracked, mut next) = (0, 0);
         let mut sample = Sample::default();
@@ -56,6 +58,14 @@ impl Writing<'_, '_, '_> {
                 }
             };
             let is_wanted = self.few.as_mut().is_none_or(|few| few.has(pid, self.reader.name()));
+            let was_read = match read_by {
+                ReadBy::Proc(at) => tracked.get(at).is_none_or(|known| !known.is_unread),
+                // The program has met it, so it counts as ended once the program does not meet it.
+                ReadBy::Bpf(_) => there,
+            };
+            if !was_read && self.few.is_none() {
+                meet_unread(self.ended, self.unread, pid);
+            }
             if !there || !is_wanted {
                 continue;
             }
@@ -70,7 +80,7 @@ impl Writing<'_, '_, '_> {
                 _ => self.total.add(&sample),
             }
             if self.few.is_none() {
-                meet(self.ended, &self.growing, self.sees_all, &sample);
+                meet(self.ended, &self.growing, &sample);
             }
             self.maps.add(pid, place, self.reader.name());
             if let Some(owners) = &mut self.owners {

@@ -6,14 +6,16 @@ use super::ended::Ended;
 use super::instances::{Owner, Places, ReadBy};
 use super::proc_files::ProcFiles;
 use super::read_thread::{Missing, TaskFiles, thread_fault};
-use super::thread_sample::{SUMS, Sample};
+use super::thread_sample::{SUMS, Sample, key_of};
 use super::tracked::{Threads, Tracked, TrackedThread, follow};
 use crate::clock::TimeBase;
 use crate::cpus::{SystemStat, Totals};
+use crate::faults::is_gone;
 use crate::files::{KeptFile, PidPath, decimal};
 use crate::table::{COMMON_COUNTERS, PROCESS};
 use perfhive_engine::ProviderError;
 use perfhive_format::{FileTime, InstanceHead, ObjectWriting, TitleIndex};
+use std::ops::RangeInclusive;
 
 /// Lists for the threads of one process, kept for reuse.
 #[derive(Default)]
@@ -29,6 +31,8 @@ pub(super) struct ThreadWriter<'a> {
     pub(super) bpf: &'a mut BpfReader,
     pub(super) tracked: &'a mut [Tracked],
     pub(super) owners: &'a [Owner],
+    /// The processes that exist, but could not be read, by ascending number.
+    pub(super) unread: &'a [u32],
     pub(super) lists: &'a mut Lists,
     pub(super) stat: &'a SystemStat,
     pub(super) totals: &'a Totals,
@@ -51,7 +55,8 @@ impl ThreadWriter<'_> {
         let is_all = places.total.is_some();
         let ended = (is_all && !wanted.is_plain()).then_some(self.ended);
         let total = Sample::new([0; COMMON_COUNTERS]);
-        let mut writing = Writing { object, total, wanted, ended, complete: true };
+        let complete = !self.files.reader.is_late();
+        let mut writing = Writing { object, total, wanted, ended, complete };
         writing.ended.iter_mut().for_each(|ended| ended.begin());
 
         if let Some(idle) = places.idle {
@@ -65,12 +70,20 @@ impl ThreadWriter<'_> {
         let idle_time = self.totals.sum.idle;
         writing.total.add(&Sample::new([idle_time, 0, idle_time, 0, 0, 0, 0, 0]));
         self.bpf.begin_threads();
+        let mut unread = self.unread.iter().copied().peekable();
         for owner in self.owners {
             if self.files.reader.is_late() {
                 let message = "the deadline passed: the threads of some processes were not read";
                 self.files.faults.object(message);
                 writing.complete = false;
                 break;
+            }
+            let pid = match owner.read_by {
+                ReadBy::Proc(place) => self.tracked.get(place).map(|known| known.pid),
+                ReadBy::Bpf(place) => self.bpf.pid(place),
+            };
+            while let Some(before) = unread.next_if(|unread| pid.is_some_and(|pid| *unread < pid)) {
+                writing.unread(threads_of(before));
             }
             let tracked = match owner.read_by {
                 ReadBy::Proc(place) => place,
@@ -106,6 +119,9 @@ impl ThreadWriter<'_> {
                 Ok(open) => open,
                 Err(error) => {
                     thread_fault(self.files, pid, "task", error);
+                    if !is_gone(error) {
+                        writing.unread(threads_of(pid));
+                    }
                     continue;
                 }
             };
@@ -117,6 +133,10 @@ impl ThreadWriter<'_> {
                 let place = (owner.place, number);
                 number += u32::from(writing.thread(self.files, &files, (*tid, stat), place)?);
             }
+        }
+
+        if writing.complete {
+            unread.for_each(|pid| writing.unread(threads_of(pid)));
         }
 
         let Writing { mut object, mut total, ended, complete, .. } = writing;
@@ -165,7 +185,11 @@ impl Writing<'_, '_> {
             Ok(sample) => sample,
             Err(Missing::Gone) => return Ok(false),
             // It keeps its number, so that other threads keep theirs.
-            Err(Missing::Unread) => return Ok(true),
+            Err(Missing::Unread) => {
+                let key = key_of(files.pid, tid);
+                self.unread(key..=key);
+                return Ok(true);
+            }
         };
         self.add(&sample, place)?;
         Ok(true)
@@ -182,6 +206,18 @@ impl Writing<'_, '_> {
         }
         Ok(())
     }
+
+    /// Notes that threads with these keys may exist, but could not be read.
+    fn unread(&mut self, keys: RangeInclusive<u64>) {
+        if let Some(ended) = &mut self.ended {
+            ended.meet_unread(keys);
+        }
+    }
+}
+
+/// The keys of all threads of a process.
+fn threads_of(pid: u32) -> RangeInclusive<u64> {
+    key_of(pid, 0)..=key_of(pid, u32::MAX)
 }
 
 fn write(

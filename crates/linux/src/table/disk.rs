@@ -54,8 +54,9 @@ pub(crate) static LOGICAL_DISK: Object = Object {
            overlay and network file systems; FUSE (`fuseblk` included), automounts, GFS2 and \
            OCFS2, and whatever is mounted below one of these, because asking there may wait for \
            ever (and keeps an automount mounted); images that never have free space (SquashFS, \
-           EROFS, CramFS, RomFS, ISO 9660). The transfers are those of the partition or device \
-           that the file system lies on. A btrfs or bcachefs of several devices, ZFS and UBIFS \
+           EROFS, CramFS, RomFS, ISO 9660). A mount point is not asked for its space if a file \
+           system that may wait is mounted over it or over a folder above it. The transfers are \
+           those of the partition or device that the file system lies on. A btrfs or bcachefs of several devices, ZFS and UBIFS \
            have none: their instances end behind Free Megabytes. A place that cannot be asked for \
            its space (for want of rights, or because something else is mounted over it) has no \
            values at all where other places have it: an instance can lack only the counters at \

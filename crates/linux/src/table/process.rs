@@ -53,7 +53,8 @@ pub(crate) static PROCESS: Object = Object {
          keep what processes had counted when they were last seen before their end, so that the sum \
          grows by what each process did. Processor times also have what processes did after that, or \
          in a life shorter than the interval: where all processes of the machine are visible, the \
-         kernel's own sums in `/proc/stat` tell it. Of their other counts that part is lost. \
+         kernel's own sums in `/proc/stat` tell it. Of their other counts that part is lost. A count \
+         that cannot be read for a while stays in the sum as it was last read. \
          Processes that `/proc` hides (another PID namespace, `hidepid`) are not there.\n\nThe \
          counters from `PID/io` take permission to trace the process (an ordinary user's own \
          processes); for others they have no value. Those are then not in `_Total` \

@@ -456,6 +456,28 @@ fn a_replaced_volume_begins_where_the_old_one_ended() {
 }
 
 #[test]
+fn two_volumes_at_one_mount_point_keep_their_counts_when_the_table_changes() {
+    let tree = machine();
+    let mut machine = Machine::new(&tree.frozen());
+    let both = "20 1 8:0 / /media rw - ext4 x rw\n21 20 8:16 / /media rw - ext4 x rw\n";
+    let mut reads = |mounts: &str, sda: u64, sdb: u64| -> Vec<u64> {
+        tree.file("diskstats", disk("sda", 0, sda, 0, 0) + &disk("sdb", 16, sdb, 0, 0));
+        tree.file("self/mountinfo", mounts);
+        let look = machine.look(&[LOGICAL], &[]);
+        let rows = look.object(LOGICAL).instances();
+        rows.map(|row| look.value_of(LOGICAL, row, 214).unwrap()).collect()
+    };
+    assert_eq!(reads(both, 1000, 10), [1000, 10, 1010]);
+    let more = format!("{both}22 1 0:40 / /tmp rw - tmpfs x rw\n");
+    assert_eq!(reads(&more, 1001, 12), [1001, 12, 1013]);
+    assert_eq!(reads(both, 1002, 13), [1002, 13, 1015]);
+    // The upper one is unmounted, and mounted again.
+    let (lower, _) = both.split_at(both.find("21 ").unwrap());
+    assert_eq!(reads(lower, 1003, 14), [1003, 1016]);
+    assert_eq!(reads(both, 1004, 15), [1004, 13, 1017]);
+}
+
+#[test]
 fn empty_and_stacked_devices_are_not_disks() {
     let tree = machine();
     let zero = "0 0 0 0 0 0 0 0 0 0 0";

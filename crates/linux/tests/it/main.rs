@@ -26,6 +26,7 @@ mod one;
 mod process_extras;
 mod real_trees;
 mod resting;
+mod totals;
 mod warm;
 
 #[global_allocator]

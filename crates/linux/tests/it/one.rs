@@ -91,6 +91,30 @@ fn every_counter_of_a_sleeping_process_is_that_of_a_block() {
 }
 
 #[test]
+fn the_schedule_of_a_process_is_that_of_a_block() {
+    const SCHEDULE: [TitleIndex; 3] =
+        [TitleIndex(105_002), TitleIndex(105_004), TitleIndex(105_006)];
+    let mut command = Command::new("nice");
+    command.args(["-n", "7", "sh", "-c", "read line"]).stdin(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    wait_for_sleep(child.id(), "sh");
+    let mut machine = machine();
+    for pid in [child.id(), std::process::id()] {
+        for with in [&[][..], &[PROCESSOR_TIME], &[WORKING_SET], &[WORKING_SET, HANDLE_COUNT]] {
+            let counters = [&SCHEDULE[..], with].concat();
+            let values = read(&mut *reader_of(&mut machine, pid, &counters), counters.len());
+            let sample = sample_of(&mut machine, pid, &counters);
+            let place = place_of(&sample, pid);
+            let known = SCHEDULE.map(|c| sample.counter(place, c).unwrap().raw().unwrap().value);
+            let values: Vec<_> = values.iter().map(|value| value.unwrap().value).collect();
+            assert_eq!(values[..3], known, "{pid} {with:?}");
+        }
+    }
+    drop(child.stdin.take());
+    child.wait().unwrap();
+}
+
+#[test]
 fn processor_time_alone_is_that_of_a_block_but_finer() {
     // A tick of the kernel, by which `stat` counts, twice.
     const TICKS: u64 = 200_000;
