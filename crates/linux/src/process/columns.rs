@@ -170,6 +170,12 @@ impl ThreadColumns {
         !(self.switches || self.schedule || self.processor || self.counts.any())
     }
 
+    /// The counters on request of which `_Total` has the sum, as a mask; 0 for none.
+    pub(super) fn sums(self) -> u64 {
+        let switches = if self.switches { bits(&THREAD, &[SWITCHES]) } else { 0 };
+        self.counts.mask(&THREAD) | switches
+    }
+
     /// The counters of Thread that are filled, as a mask.
     pub(super) fn mask(self) -> u64 {
         let mut mask = THREAD.standard() | self.counts.mask(&THREAD);

@@ -39,6 +39,8 @@ pub(super) struct Ended<const N: usize> {
     /// Whether this collection read everything that it met.
     all_read: bool,
     before: Option<Times>,
+    /// A mask of the counts, for [`begin_with`](Self::begin_with).
+    counts: u64,
 }
 
 /// Processor time in programs and in the kernel, in 100 ns units: `kernel` are the kernel's own sums,
@@ -55,7 +57,7 @@ impl<const N: usize> Default for Ended<N> {
     fn default() -> Self {
         let (seen, born) = (Vec::new(), Vec::new());
         let (lost, unread) = ([0; N], [0; N]);
-        Self { seen, born, next: 0, gone: 0, lost, unread, all_read: true, before: None }
+        Self { seen, born, next: 0, gone: 0, lost, unread, all_read: true, before: None, counts: 0 }
     }
 }
 
@@ -65,6 +67,15 @@ impl<const N: usize> Ended<N> {
         self.born.clear();
         (self.next, self.gone) = (0, 0);
         (self.unread, self.all_read) = ([0; N], true);
+    }
+
+    /// Begins a collection with these counts, given as a mask. If they are other ones than before,
+    /// all that was seen is forgotten: its counts stood for others.
+    pub(super) fn begin_with(&mut self, counts: u64) {
+        if self.counts != counts {
+            *self = Self { counts, ..Self::default() };
+        }
+        self.begin();
     }
 
     /// Notes a process or thread that exists. `count` gives its count at a position; `None` for a

@@ -53,11 +53,11 @@ impl ThreadWriter<'_> {
         wanted: ThreadColumns,
     ) -> Result<(), ProviderError> {
         let is_all = places.total.is_some();
-        let ended = (is_all && !wanted.is_plain()).then_some(self.ended);
+        let ended = (is_all && wanted.sums() != 0).then_some(self.ended);
         let total = Sample::new([0; COMMON_COUNTERS]);
         let complete = !self.files.reader.is_late();
         let mut writing = Writing { object, total, wanted, ended, complete };
-        writing.ended.iter_mut().for_each(|ended| ended.begin());
+        writing.ended.iter_mut().for_each(|ended| ended.begin_with(wanted.sums()));
 
         if let Some(idle) = places.idle {
             let start = self.base.boot().0 as u64;

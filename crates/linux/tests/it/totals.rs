@@ -117,3 +117,21 @@ fn kernel_sums_are_those_of_the_processes_only_where_process_2_is_a_kernel_threa
         assert_eq!(Some(after - before), units(unseen), "{flags}");
     }
 }
+
+#[test]
+fn counts_of_ended_threads_are_added_to_no_other_counter() {
+    const VOLUNTARY: u32 = 105_010;
+    let tree = Tree::machine();
+    tree.process(8, b"both");
+    tree.thread(8, 18, b'S');
+    tree.file("8/stat", stat(8, b"both", 1, 2));
+    let mut machine = Machine::new(&tree.root());
+    let mut total = |counter| {
+        let look = machine.look(&[PROCESS, THREAD], &[(THREAD, counter)]);
+        look.value(THREAD, "_Total", counter)
+    };
+    assert_eq!(total(SWITCHES), Some(2 * 42));
+    tree.remove("8/task/18");
+    assert_eq!(total(SWITCHES), Some(2 * 42));
+    assert_eq!(total(VOLUNTARY), Some(40));
+}
