@@ -156,11 +156,14 @@ impl Processes {
                 From::Kernel { .. } => listed()?,
                 From::Lists { known, .. } => known.clone(),
             };
-            for process in running.into_iter().filter(|process| is_program(*process)) {
+            for process in running {
                 let mut buffer = [0; 32];
                 let known =
                     name_of(process, &mut buffer).and_then(|name| wishes.get_key_value(name));
-                if let Some((name, Wish { start: false, .. })) = known {
+                if let Some((name, Wish { start: false, .. })) = known
+                    && alive.len() < MOST
+                    && is_program(process)
+                {
                     alive.insert(process, Arc::clone(name));
                 }
             }

@@ -39,7 +39,7 @@ pub(super) struct Bound {
     by_seconds: AtomicBool,
     /// The number of delivered events, which counts for the limit where the filter is by `seconds`: whether it lets an
     /// event through is known at the delivery only.
-    pub(super) chosen: AtomicU64,
+    chosen: AtomicU64,
     /// Whether there is a filter: without one, an event takes no lock for it.
     pub(super) has_filter: AtomicBool,
     /// The number of times that the filter was changed.
