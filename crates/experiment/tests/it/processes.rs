@@ -56,6 +56,14 @@ fn end_without_start_is_an_event_of_processes_that_ran_before() {
     let folder = Folder::new();
     let [first, second] = ["early", "sooner"].map(|name| format!("{name}{}", std::process::id()));
     let mut children = [&first, &second].map(|name| sleeper(&folder, name, "600").spawn().unwrap());
+    // The kernel gives a new process its name and command line shortly after the start.
+    for (child, name) in children.iter().zip([&first, &second]) {
+        let of = |file| std::fs::read_to_string(format!("/proc/{}/{file}", child.id())).unwrap();
+        let begin = &name[..name.len().min(15)];
+        while of("comm").trim_end() != begin || !of("cmdline").ends_with("600\0") {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
     let every = Duration::from_millis(5);
     let of_first = [(first.as_str(), EventKind::End)];
     let of_both = [(first.as_str(), EventKind::End), (&second, EventKind::End)];
