@@ -374,6 +374,12 @@ impl BoundFilter {
             .is_some_and(|rule| rule.terms.iter().any(is_it))
     }
 
+    /// Whether the filter has a term `seconds` for any name.
+    pub(crate) fn is_by_seconds(&self) -> bool {
+        let mut terms = self.rules.iter().flat_map(|rule| &rule.terms);
+        terms.any(|term| matches!(term, Term::Seconds(..)))
+    }
+
     /// Whether the terms `seconds` let through a section of this name and duration; `true` if the
     /// filter has no such term for it.
     pub(crate) fn wants_section(&mut self, name: &str, seconds: f64) -> bool {

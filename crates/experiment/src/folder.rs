@@ -14,6 +14,9 @@ const MANAGE: &str = "manage";
 const START: &str = "start";
 /// The name of the file that stays locked as long as the experiment runs.
 const LOCK: &str = "lock";
+/// The name of that file until it is locked: one that another process finds under its own name and not locked is that
+/// of an abandoned folder.
+const NEW_LOCK: &str = "lock.new";
 /// The beginning of a folder's name; the process ID follows.
 const NAME: &str = "experiment-";
 
@@ -45,8 +48,10 @@ impl ExperimentFolder {
             named(&path, &io::Error::new(error.kind(), what))
         })?;
         DirBuilder::new().mode(0o700).create(&path).map_err(|error| named(&path, &error))?;
-        let lock = File::create_new(path.join(LOCK)).map_err(|error| named(&path, &error))?;
+        let new = path.join(NEW_LOCK);
+        let lock = File::create_new(&new).map_err(|error| named(&path, &error))?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+        std::fs::rename(new, path.join(LOCK)).map_err(|error| named(&path, &error))?;
         Ok(Self { path, _lock: lock })
     }
 
@@ -180,7 +185,7 @@ fn remove_abandoned(around: &Path) {
 /// Removes a folder with the files that an experiment makes in it. A folder with any other file
 /// stays.
 fn remove(path: &Path) {
-    for name in [CALLS, START, MANAGE, LOCK] {
+    for name in [CALLS, START, MANAGE, NEW_LOCK, LOCK] {
         let _ = std::fs::remove_file(path.join(name));
     }
     let _ = std::fs::remove_dir(path);

@@ -41,7 +41,8 @@ use std::time::{Duration, Instant};
 const LONGEST_REQUEST: usize = 64 << 10;
 /// The greatest length in bytes of an answer, and of a line of `fetch`.
 const LONGEST_ANSWER: usize = 4 << 20;
-/// The time within which a whole request must be read, or a whole answer written.
+/// The time within which a whole request must be read, counted from the connection or the last answer, or a whole
+/// answer written. So it also ends a connection on which nothing is asked.
 const DEADLINE: Duration = Duration::from_secs(5);
 /// How long the end of the experiment waits for clients that still fetch its last records.
 const LAST: Duration = Duration::from_secs(1);
@@ -466,7 +467,8 @@ impl Lines {
     }
 }
 
-/// A connection to an experiment of another process, through which this process manages it.
+/// A connection to an experiment of another process, through which this process manages it. The experiment closes a
+/// connection on which no whole request comes within 5 seconds of connecting or of the last answer.
 pub struct ManagedExperiment {
     stream: UnixStream,
     lines: Lines,

@@ -82,7 +82,8 @@ enum From {
 
 impl Processes {
     /// The events of processes with these names: of each name the starts (`Start`), the ends (`End`) or both
-    /// (`Point`). The kernel reports them where it permits that; otherwise /proc is listed once in `every`.
+    /// (`Point`). The kernel reports them where it permits that; otherwise /proc is listed once in `every`. Where only
+    /// the ends of a name are wanted, those of processes that already run are reported, too.
     ///
     /// Names are those that the kernel keeps: the program's file name, cut to 15 bytes, unless the process
     /// changes it before the event is read.
@@ -121,6 +122,8 @@ impl Processes {
     /// The same source, which also reports the ends of the processes of another source that it replaces.
     #[must_use]
     pub fn following(mut self, alive: AliveProcesses) -> Self {
+        let own = std::mem::take(&mut *locked(&self.alive.0));
+        locked(&alive.0).extend(own);
         self.alive = alive;
         self
     }
@@ -146,11 +149,30 @@ impl Processes {
                 EventKind::Point => (wish.start, wish.end) = (true, true),
             }
         }
+        // The socket is open, so an end from now on is not missed. By lists, the ends are those of the first list.
+        let mut alive = HashMap::new();
+        if wishes.values().any(|wish| !wish.start) {
+            let running = match &from {
+                From::Kernel { .. } => listed()?,
+                From::Lists { known, .. } => known.clone(),
+            };
+            for process in running {
+                let mut buffer = [0; 32];
+                let known =
+                    name_of(process, &mut buffer).and_then(|name| wishes.get_key_value(name));
+                if let Some((name, Wish { start: false, .. })) = known
+                    && alive.len() < MOST
+                    && is_program(process)
+                {
+                    alive.insert(process, Arc::clone(name));
+                }
+            }
+        }
         Ok(Self {
             name: "process".into(),
             names: wishes,
             from,
-            alive: AliveProcesses::default(),
+            alive: AliveProcesses(Arc::new(Mutex::new(alive))),
             events: VecDeque::with_capacity(1024),
             missed: 0,
             gaps: 0,
@@ -397,6 +419,11 @@ fn name_of(process: u32, buffer: &mut [u8; 32]) -> Option<&str> {
     let length = std::fs::File::open(path).ok()?.read(buffer).ok()?;
     let name = buffer.get(..length)?;
     std::str::from_utf8(name.strip_suffix(b"\n").unwrap_or(name)).ok()
+}
+
+/// Whether a process runs a program: a thread of the kernel and a process that has already ended have no command line.
+fn is_program(process: u32) -> bool {
+    std::fs::read(format!("/proc/{process}/cmdline")).is_ok_and(|line| !line.is_empty())
 }
 
 /// The IDs of the processes in /proc.

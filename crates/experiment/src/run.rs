@@ -406,7 +406,7 @@ impl ExperimentHandle {
     }
 
     /// Sets the number of events, counted since a binding was made, after which the binding
-    /// records no more; `None` for no limit. The bindings are those of this event source, or all
+    /// records no more; `None` for no limit. Events that a filter leaves out do not count. The bindings are those of this event source, or all
     /// bindings if `source` is `None`. Returns the number of these bindings.
     pub fn set_limit(&self, source: Option<&str>, events: Option<u64>) -> usize {
         let events = events.unwrap_or(u64::MAX);
@@ -437,8 +437,7 @@ impl ExperimentHandle {
         }
         let count = new.len();
         for (bound, filter) in new {
-            bound.has_filter.store(filter.is_some(), Ordering::Relaxed);
-            *locked(&bound.filter) = filter;
+            bound.set_filter(filter);
             bound.filters.fetch_add(1, Ordering::Relaxed);
         }
         Ok(count)

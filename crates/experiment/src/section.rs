@@ -123,6 +123,10 @@ impl Sections {
                 one.start.event.name != event.name || one.start.event.gap == event.gap
             });
             self.unmatched += (before - open.len()) as u64;
+            // A thread without open sections takes no place of other threads.
+            if open.is_empty() {
+                self.threads.remove(&key);
+            }
         }
         match event.kind {
             _ if self.halves.has(event) => {
@@ -386,6 +390,20 @@ mod tests {
         }
         assert_eq!(add(End, "a", 110, 999), Some(10));
         assert_eq!(sections.unmatched(), 4 + 996);
+    }
+
+    #[test]
+    fn threads_that_lost_their_only_start_leave_room_for_others() {
+        let mut sections = Sections::default();
+        for thread in 0..2 * MOST_THREADS as u32 {
+            sections.add(&record(EventKind::Start, "a", thread, 10));
+            let end = record(EventKind::End, "a", thread, 20);
+            let event = PerfEvent { gap: 1, ..end.event };
+            assert_eq!(sections.add(&EventRecord { event, ..end }), None);
+        }
+        assert_eq!((sections.threads.len(), sections.unmatched()), (0, 4 * MOST_THREADS as u64));
+        sections.add(&record(EventKind::Start, "a", u32::MAX, 30));
+        assert!(sections.add(&record(EventKind::End, "a", u32::MAX, 40)).is_some());
     }
 
     #[test]

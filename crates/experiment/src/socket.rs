@@ -17,7 +17,8 @@ use std::time::{Duration, Instant};
 
 /// The most time that connecting by TCP may take.
 const CONNECTING: Duration = Duration::from_secs(5);
-/// The most bytes of lines that wait for the receiver; further lines are lost.
+/// The most bytes of lines that wait for the receiver, unless the lines of one batch alone have more; further lines
+/// are lost.
 const WAITING: usize = 16 << 20;
 /// How long the end of the experiment waits for the receiver.
 const LAST: Duration = Duration::from_secs(1);
@@ -144,7 +145,9 @@ impl SocketLines {
     fn send(&mut self, records: u64) -> bool {
         let lines = self.lines.take();
         let length = lines.len();
-        let is_full = self.waiting.load(Ordering::Acquire) + length > WAITING;
+        let waiting = self.waiting.load(Ordering::Acquire);
+        // Where nothing waits, there is room for lines of any length.
+        let is_full = waiting > 0 && waiting + length > WAITING;
         let Some(sender) = self.sender.as_ref().filter(|_| !is_full) else { return false };
         self.waiting.fetch_add(length, Ordering::AcqRel);
         self.records.fetch_add(records, Ordering::AcqRel);

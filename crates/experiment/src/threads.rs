@@ -181,9 +181,8 @@ impl Lists {
             if let Some(event) = self.events.pop_front() {
                 return Ok(Some(event));
             }
-            if self.closed.load(Ordering::Acquire) {
-                return Ok(None);
-            }
+            // A source that is closed has the changes since the last list.
+            let is_closed = self.closed.load(Ordering::Acquire);
             let every =
                 Timespec::try_from(self.every).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
             match poll(&mut [PollFd::new(&*self.woken, PollFlags::IN)], Some(&every)) {
@@ -201,6 +200,9 @@ impl Lists {
             let changes = changes.filter(|(_, thread)| *thread != self.process);
             self.events
                 .extend(changes.map(|(kind, thread)| event(kind, time, self.process, thread)));
+            if is_closed && self.events.is_empty() {
+                return Ok(None);
+            }
         }
     }
 }
@@ -214,6 +216,29 @@ fn listed(process: u32) -> io::Result<HashSet<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn thread_that_started_before_the_source_was_closed_is_an_event() {
+        let own = std::process::id();
+        let every = Duration::from_secs(3600);
+        let mut threads = Threads::by_lists(own, EventKind::Start, every).unwrap();
+        let (number, told) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            number.send(rustix::thread::gettid().as_raw_nonzero().get() as u32).unwrap();
+            let _ = ended.recv();
+        });
+        let number = told.recv().unwrap();
+        threads.closer()();
+        let mut found = Vec::new();
+        while let Some(event) = threads.wait().unwrap() {
+            found.push(event.thread);
+        }
+        // Other tests may start threads in this process, too.
+        assert!(found.contains(&number), "{number} in {found:?}");
+        drop(end);
+        thread.join().unwrap();
+    }
 
     #[test]
     fn where_perf_events_are_not_permitted_threads_are_listed() {

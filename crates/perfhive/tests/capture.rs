@@ -226,6 +226,54 @@ fn samples_of_two_readers_make_no_value_in_a_capture() {
     assert_eq!(perfhive::reader_of_processes(&folder.address()), None);
 }
 
+#[test]
+fn capture_goes_on_after_a_sample_that_could_not_be_written() {
+    let folder = Folder::new();
+    let mut source = Breaking::new();
+    let mut capture = Capture::create(&folder.0, &mut source, &CaptureOptions::new()).unwrap();
+    let mut snapshot = Snapshot::new();
+    source.collect(&Ask::new(perfhive::ObjectQuery::Global), &mut snapshot).unwrap();
+    capture.add(&[&snapshot]).unwrap();
+    let bytes = capture.bytes();
+    // The second block of the sample has no place.
+    let taken = folder.0.join("000002_2.bin");
+    std::fs::create_dir(&taken).unwrap();
+    capture.add(&[&snapshot, &snapshot]).unwrap_err();
+    assert_eq!((capture.samples(), capture.blocks(), capture.bytes()), (1, 1, bytes));
+    std::fs::remove_dir(&taken).unwrap();
+    capture.add(&[&snapshot, &snapshot]).unwrap();
+    capture.finish().unwrap();
+    let mut source = open(&folder.address()).unwrap();
+    assert_eq!(source.recording().unwrap().span().unwrap().samples, 2);
+}
+
+#[test]
+fn manifest_with_hashed_names_tells_no_machine_and_no_address() {
+    struct Named(Breaking);
+    impl Source for Named {
+        fn name(&self) -> &str {
+            "secret-address"
+        }
+        fn collect(&mut self, request: &Ask, out: &mut Snapshot) -> Result<(), SourceError> {
+            self.0.collect(request, out)
+        }
+        fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
+            self.0.catalogue(ask)
+        }
+        fn titles(&mut self, of: LanguageId, ask: &Ask) -> Result<Arc<TitleDatabase>, SourceError> {
+            self.0.titles(of, ask)
+        }
+    }
+    let folder = Folder::new();
+    let queries = [perfhive::ObjectQuery::Foreign("SECRETHOST".to_string())];
+    let options = CaptureOptions::new().hash_names(true).queries(&queries);
+    let capture = Capture::create(&folder.0, &mut Named(Breaking::new()), &options).unwrap();
+    capture.finish().unwrap();
+    let manifest = std::fs::read_to_string(folder.0.join("manifest.jsonl")).unwrap();
+    assert!(manifest.contains("\"queries\":[\"Foreign h"), "{manifest}");
+    assert!(!manifest.to_lowercase().contains("secret"), "{manifest}");
+}
+
 /// Captures two recorded samples of Windows into a folder. Returns `false` where the tests have no
 /// recorded data.
 fn vista(folder: &Folder, options: &CaptureOptions) -> bool {

@@ -23,7 +23,7 @@ pub use write::{BinaryLogCounters, BinaryLogWriter};
 
 use crate::files::error;
 use crate::names::MadeUpNames;
-use crate::replay::{Sample, Samples};
+use crate::replay::{Sample, Samples, SeenObjects};
 use catalogue::Entry;
 use counters::{Counters, whole_quarters};
 use events::{Events, Place, Record};
@@ -32,8 +32,7 @@ use perfhive_engine::{
 };
 use perfhive_format::titles::TitleList;
 use perfhive_format::winperf::SYSTEMTIME;
-use perfhive_format::{DataBlock, FileTime, TitleIndex};
-use std::collections::HashMap;
+use perfhive_format::{DataBlock, FileTime};
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 use std::ops::Range;
@@ -220,7 +219,7 @@ impl<R: Read + Seek> BinaryLog<R> {
     /// Reads all samples to find the log's machine, objects, span, marks and faults.
     fn read_once(&mut self) -> Result<(), SourceError> {
         self.rewind(None)?;
-        let mut seen: HashMap<TitleIndex, Vec<u8>> = HashMap::new();
+        let mut seen = SeenObjects::default();
         while let Some((mark, sample)) = self.read()? {
             let Some(first) = sample.frames.first() else { continue };
             let (time, perf_freq) = (first.time(), first.clocks().perf_freq);
@@ -241,16 +240,10 @@ impl<R: Read + Seek> BinaryLog<R> {
             self.span.samples += 1;
             self.mark(mark);
             for frame in &sample.frames {
-                for object in (0..frame.object_count()).filter_map(|at| frame.object(at)) {
-                    let definitions = object.definition_bytes();
-                    let known = seen.get(&object.name_index());
-                    if known.is_none_or(|known| known != definitions) {
-                        seen.insert(object.name_index(), definitions.to_vec());
-                        self.objects.push(CatalogueObject::of(object));
-                    }
-                }
+                seen.add(frame);
             }
         }
+        self.objects = seen.objects;
         if self.record.is_open() {
             self.warn(self.events.start, "the log ends in the middle of a sample");
         }

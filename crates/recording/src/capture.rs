@@ -144,13 +144,18 @@ impl Capture {
         let names = options.hash_names.then(Pseudonyms::new);
         let hashed = |text: &str| names.as_ref().map_or(text.to_string(), |names| names.of(text));
         let address = source.name();
-        let scheme = address.split_inclusive(':').next().unwrap_or_default();
-        let queries: Vec<String> = options.queries.iter().map(ToString::to_string).collect();
+        let scheme =
+            address.split_once(':').map_or(String::new(), |(scheme, _)| format!("{scheme}:"));
+        let shown = |query: &ObjectQuery| match query {
+            ObjectQuery::Foreign(name) => ObjectQuery::Foreign(hashed(name)).to_string(),
+            other => other.to_string(),
+        };
+        let queries: Vec<String> = options.queries.iter().map(shown).collect();
         let head = json!({
             "kind": "capture",
             "version": manifest::VERSION,
             "perfhive": env!("CARGO_PKG_VERSION"),
-            "source": if options.hash_names { scheme } else { address },
+            "source": if options.hash_names { &scheme } else { address },
             "machine": hashed(&catalogue.machine),
             "system": options.system,
             "queries": queries,
@@ -212,10 +217,32 @@ impl Capture {
     /// Writes a sample: the blocks of one or more answers that were taken together.
     ///
     /// # Errors
-    /// If the sample cannot be written. The samples before it stay readable.
+    /// If the sample cannot be written. The samples before it stay readable, and the capture can go on.
     pub fn add(&mut self, answers: &[&Snapshot]) -> Result<(), SourceError> {
+        let (mut blocks, bytes) = (Vec::new(), self.bytes);
+        let added = self.add_blocks(answers, &mut blocks);
+        match added {
+            Ok(()) => {
+                self.samples += 1;
+                self.blocks += blocks.len() as u64;
+            }
+            // The next sample gets the same names.
+            Err(_) => {
+                let names = blocks.iter().filter_map(|block| block["file"].as_str());
+                names.for_each(|name| drop(fs::remove_file(self.folder.join(name))));
+                self.bytes = bytes;
+            }
+        }
+        added
+    }
+
+    /// Writes a sample; the entries of its files in the manifest are added to `blocks`.
+    fn add_blocks(
+        &mut self,
+        answers: &[&Snapshot],
+        blocks: &mut Vec<Value>,
+    ) -> Result<(), SourceError> {
         let number = self.samples + 1;
-        let mut blocks = Vec::new();
         let frames = answers.iter().flat_map(|answer| answer.frames());
         for (place, frame) in (1..).zip(frames) {
             let name = format!("{number:06}_{place}.bin");
@@ -249,10 +276,7 @@ impl Capture {
             "time": time.map(|time| time.to_string()),
             "blocks": blocks,
             "faults": faults,
-        }))?;
-        self.samples = number;
-        self.blocks += blocks.len() as u64;
-        Ok(())
+        }))
     }
 
     /// Marks the capture as finished in the manifest.
@@ -284,8 +308,13 @@ impl Capture {
 
     fn write(&mut self, name: &str, bytes: &[u8]) -> Result<(), SourceError> {
         let path = self.folder.join(name);
-        let written = File::create_new(&path).and_then(|mut file| file.write_all(bytes));
-        written.map_err(|cause| write_error(&path, &cause))?;
+        let failed = |cause: std::io::Error| write_error(&path, &cause);
+        let mut file = File::create_new(&path).map_err(failed)?;
+        if let Err(cause) = file.write_all(bytes) {
+            drop(file);
+            let _ = fs::remove_file(&path);
+            return Err(failed(cause));
+        }
         self.bytes += bytes.len() as u64;
         Ok(())
     }

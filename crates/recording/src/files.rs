@@ -151,11 +151,12 @@ pub fn read_titles(path: impl AsRef<Path>) -> Result<TitleList, SourceError> {
     let path = path.as_ref();
     let bytes = read(path, TITLES)?;
     let list = match bytes.as_slice() {
-        [0xff, 0xfe, rest @ ..] => {
-            let units: Vec<u16> =
-                rest.chunks_exact(2).map(|u| u16::from_le_bytes([u[0], u[1]])).collect();
+        [first @ (0xff | 0xfe), second @ (0xff | 0xfe), rest @ ..] if first != second => {
+            let unit = if *first == 0xff { u16::from_le_bytes } else { u16::from_be_bytes };
+            let units: Vec<u16> = rest.chunks_exact(2).map(|u| unit([u[0], u[1]])).collect();
             if units.contains(&0) {
-                TitleList::from_multi_sz(rest)
+                let bytes: Vec<u8> = units.into_iter().flat_map(u16::to_le_bytes).collect();
+                TitleList::from_multi_sz(&bytes)
             } else {
                 TitleList::from_text(&String::from_utf16_lossy(&units))
             }
@@ -199,6 +200,22 @@ pub fn language_of_titles(path: impl AsRef<Path>) -> LanguageId {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn title_list_in_utf_16_of_either_order_is_read() {
+        let path = std::env::temp_dir().join(format!("perfhive-titles-{}", std::process::id()));
+        for text in ["\u{feff}2\nSystem\n4\nMemory\n", "\u{feff}2\x00System\x004\x00Memory\0\0"] {
+            for bytes_of in [u16::to_le_bytes, u16::to_be_bytes] {
+                std::fs::write(&path, text.encode_utf16().flat_map(bytes_of).collect::<Vec<u8>>())
+                    .unwrap();
+                let titles = read_titles(&path).unwrap().titles;
+                let found: Vec<_> =
+                    titles.iter().map(|title| (title.index.0, title.text.as_str())).collect();
+                assert_eq!(found, [(2, "System"), (4, "Memory")]);
+            }
+        }
+        std::fs::remove_file(&path).unwrap();
+    }
 
     #[test]
     fn the_language_of_a_title_list_is_the_beginning_of_its_file_name() {

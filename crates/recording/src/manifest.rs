@@ -15,7 +15,7 @@ use perfhive_format::LanguageId;
 use serde_json::Value;
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::{Read as _, Write as _};
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Version of the manifest's form.
@@ -39,20 +39,31 @@ const LABEL: usize = 32;
 pub(crate) struct Manifest {
     path: PathBuf,
     file: File,
+    /// The length of the file in bytes.
+    length: u64,
 }
 
 impl Manifest {
     pub(crate) fn create(folder: &Path, head: &Value) -> Result<Self, SourceError> {
         let path = folder.join(NAME);
         let file = File::create_new(&path).map_err(|cause| write_error(&path, &cause))?;
-        let mut manifest = Self { path, file };
+        let mut manifest = Self { path, file, length: 0 };
         manifest.push(head)?;
         Ok(manifest)
     }
 
-    /// Appends a line, in one system call.
+    /// Appends a line, in one system call. A part of a line that could be written only in part is taken back, so that
+    /// the next line does not continue it.
     pub(crate) fn push(&mut self, line: &Value) -> Result<(), SourceError> {
-        let written = self.file.write_all(format!("{line}\n").as_bytes());
+        let line = format!("{line}\n");
+        let written = self.file.write_all(line.as_bytes());
+        match written {
+            Ok(()) => self.length += line.len() as u64,
+            Err(_) => {
+                let _ = self.file.set_len(self.length);
+                let _ = self.file.seek(SeekFrom::Start(self.length));
+            }
+        }
         written.map_err(|cause| write_error(&self.path, &cause))
     }
 }

@@ -20,7 +20,8 @@ use std::sync::Arc;
 /// Opens files with recorded performance data as one source. `blocks` are one of these:
 ///
 /// - raw data blocks (a block in each file), perfhive's recordings and binary logs of perfmon, in any mixture: samples
-///   of one machine;
+///   of one machine. Recordings and logs are put in the order of their times; blocks that follow each other keep
+///   theirs;
 /// - text logs of perfmon, of one machine;
 /// - a single folder that [`Capture`](crate::Capture) wrote, or its manifest, or one of its title lists;
 /// - a single file with the records of an experiment.
@@ -46,7 +47,13 @@ pub fn open(
     }
     // A file of a capture leads to its folder: for the manifest or a title list the whole capture
     // is opened; for a block the names are taken from the capture.
-    let folder = blocks.first().and_then(|file| file.parent()).filter(|folder| is_capture(folder));
+    // A recording or log is no part of a capture, so a file beside it may be called as a manifest is.
+    let is_part = |file: &&PathBuf| {
+        let is_other = phr::is_recording(file) || blg::is_log(file) || is_text_log(file, encoding);
+        !is_other && !has_records(file)
+    };
+    let first = blocks.first().filter(is_part);
+    let folder = first.and_then(|file| file.parent()).filter(|folder| is_capture(folder));
     if let (Some(folder), [file]) = (folder, blocks)
         && (manifest::is_manifest(file) || manifest::read(folder)?.lists_titles(file))
     {

@@ -125,17 +125,30 @@ impl Samples for InMemory {
     fn objects(&mut self) -> Result<(String, Vec<CatalogueObject>), SourceError> {
         let first = self.samples.first().and_then(|sample| sample.first());
         let machine = first.map(|frame| frame.machine().to_string()).unwrap_or_default();
-        let mut objects = Vec::new();
-        let mut seen: HashMap<TitleIndex, &[u8]> = HashMap::new();
-        for frame in self.samples.iter().flatten() {
-            for object in (0..frame.object_count()).filter_map(|place| frame.object(place)) {
-                let definitions = object.definition_bytes();
-                if seen.insert(object.name_index(), definitions) != Some(definitions) {
-                    objects.push(CatalogueObject::of(object));
-                }
+        let mut seen = SeenObjects::default();
+        self.samples.iter().flatten().for_each(|frame| seen.add(frame));
+        Ok((machine, seen.objects))
+    }
+}
+
+/// The objects of many frames, each once with each of its definitions.
+#[derive(Default)]
+pub(crate) struct SeenObjects {
+    /// The definitions of each index, which are several where machines differ.
+    known: HashMap<TitleIndex, Vec<Vec<u8>>>,
+    pub(crate) objects: Vec<CatalogueObject>,
+}
+
+impl SeenObjects {
+    pub(crate) fn add(&mut self, frame: &Frame) {
+        for object in (0..frame.object_count()).filter_map(|place| frame.object(place)) {
+            let definitions = object.definition_bytes();
+            let known = self.known.entry(object.name_index()).or_default();
+            if !known.iter().any(|one| one == definitions) {
+                known.push(definitions.to_vec());
+                self.objects.push(CatalogueObject::of(object));
             }
         }
-        Ok((machine, objects))
     }
 }
 
@@ -427,5 +440,29 @@ impl Recording for ReplaySource {
 
     fn span(&mut self) -> Result<Span, SourceError> {
         self.samples.span()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perfhive_format::{CounterSpec, CounterType};
+    use perfhive_testkit::script::{Row, block};
+
+    #[test]
+    fn objects_of_two_machines_are_seen_once_each_in_any_number_of_samples() {
+        let frame = |machine, counters: &[u32]| {
+            let kind = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
+            let specs: Vec<_> =
+                counters.iter().map(|name| CounterSpec::new(TitleIndex(*name), kind)).collect();
+            let values = vec![1; counters.len()];
+            let rows: &[Row<'_>] = &[("a", None, &values)];
+            Frame::new(block(machine, 1, &[(TitleIndex(10), &specs, rows)]), 1).unwrap()
+        };
+        let frames = [frame("ONE", &[12]), frame("TWO", &[12, 14])];
+        let mut seen = SeenObjects::default();
+        (0..100).for_each(|_| frames.iter().for_each(|frame| seen.add(frame)));
+        let counters: Vec<_> = seen.objects.iter().map(|object| object.counters.len()).collect();
+        assert_eq!(counters, [1, 2]);
     }
 }

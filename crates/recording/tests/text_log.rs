@@ -299,6 +299,60 @@ fn bad_lines_are_faults_and_the_others_are_read() {
     );
 }
 
+/// The messages of all faults of a source up to its end.
+fn messages(mut source: ReplaySource) -> Vec<String> {
+    let (mut out, mut found) = (Snapshot::new(), Vec::new());
+    while source.collect(&Ask::new(ObjectQuery::Global), &mut out).is_ok() {
+        found.extend(out.faults().iter().map(|fault| fault.message.to_string()));
+    }
+    found
+}
+
+#[test]
+fn lines_in_faults_are_those_of_the_file_behind_empty_and_joined_ones() {
+    let time = "\"08/14/2007 15:42:38.659\"";
+    for end in ["\r\n", "\n"] {
+        // Line 4 is empty, and a missing quote joins line 6 and 7.
+        let more = [
+            "",
+            "{}\",\"x\",\"5\",\"6\"",
+            "{},\"1\",\"2",
+            "{},\"3\",\"4\",\"5\"",
+            "{},\"y\",\"7\",\"8\"",
+        ];
+        let more = more.map(|line| line.replace("{}\"", time).replace("{}", time) + end);
+        let log = LOG.replace("\r\n", end) + &more.concat();
+        let found = messages(Scratch::new(log).open());
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert!(found[0].starts_with("line 5: \"x\""), "{found:?}");
+        assert!(found[1].starts_with("line 6 is damaged"), "{found:?}");
+        assert!(found[2].starts_with("line 8: \"y\""), "{found:?}");
+    }
+}
+
+#[test]
+fn object_with_and_without_instances_is_warned_about() {
+    let log = concat!(
+        r#""(PDH-CSV 4.0) (UTC)(0)","\\A\Job(x)\Count","\\A\Job\Count","\\B\Job\Count""#,
+        "\r\n\"08/14/2007 15:40:38.659\",\"1\",\"2\",\"3\"\r\n",
+    );
+    let found = messages(Scratch::new(log).open());
+    assert_eq!(
+        found,
+        ["object \"Job\" has counters with instances and without; those without are left out"]
+    );
+}
+
+#[test]
+fn repeated_column_has_its_value_whichever_cell_is_blank() {
+    let cells = ["\" \",\"5\"", "\"5\",\" \"", "\"5\",\"5\"", "\"5\",\"6\""];
+    let lines = cells.map(|cells| format!("\"08/14/2007 15:40:38.659\",{cells},\"1\"\r\n"));
+    let head = r#""(PDH-CSV 4.0) (UTC)(0)","\\A\Memory\Free","\\A\Memory\Free","\\A\Memory\Used""#;
+    let log = format!("{head}\r\n{}", lines.concat());
+    let found = values(Scratch::new(log).open(), &[r"\Memory\Free"]);
+    assert_eq!(found, [[Some(5.0)], [Some(5.0)], [Some(5.0)], [None]]);
+}
+
 #[test]
 fn a_line_without_a_quote_gives_no_value_of_another_column() {
     let line = |cells: &str| format!("\"08/14/2007 15:42:39.000\",{cells}\r\n");

@@ -35,6 +35,11 @@ pub(super) struct Bound {
     /// had got a record.
     pub(super) filtered_late: AtomicU64,
     pub(super) filter: Mutex<Option<BoundFilter>>,
+    /// Whether the filter has a term `seconds`.
+    by_seconds: AtomicBool,
+    /// The number of delivered events, which counts for the limit where the filter is by `seconds`: whether it lets an
+    /// event through is known at the delivery only.
+    chosen: AtomicU64,
     /// Whether there is a filter: without one, an event takes no lock for it.
     pub(super) has_filter: AtomicBool,
     /// The number of times that the filter was changed.
@@ -50,6 +55,11 @@ pub(super) struct Bound {
 pub(super) fn columns_of(context: &MeasurementContext) -> Result<Vec<RecordColumn>, MeasureError> {
     let mut columns = Vec::new();
     for reading in context.values()?.iter() {
+        // A sensor without an instance has no reading: this one is of a sensor behind it.
+        if reading.asked > columns.len() {
+            let what = format!("sensor {} of the context has no instance", columns.len() + 1);
+            return Err(MeasureError::Refused(what.into()));
+        }
         if reading.asked != columns.len() {
             let name = &reading.slot.name;
             let what =
@@ -72,7 +82,7 @@ impl Bound {
         store: RecordStore,
         filter: Option<BoundFilter>,
     ) -> Self {
-        Self {
+        let bound = Self {
             source: source.name().into(),
             interval: source.interval(),
             listed_every: source.listed_every(),
@@ -88,14 +98,44 @@ impl Bound {
             busy: AtomicU64::new(0),
             filtered: AtomicU64::new(0),
             filtered_late: AtomicU64::new(0),
-            has_filter: AtomicBool::new(filter.is_some()),
-            filter: Mutex::new(filter),
+            by_seconds: AtomicBool::new(false),
+            chosen: AtomicU64::new(0),
+            has_filter: AtomicBool::new(false),
+            filter: Mutex::default(),
             filters: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             limit: AtomicU64::new(u64::MAX),
             failure: Mutex::new(None),
-        }
+        };
+        bound.set_filter(filter);
+        bound
+    }
+
+    pub(super) fn set_filter(&self, filter: Option<BoundFilter>) {
+        self.has_filter.store(filter.is_some(), Ordering::Relaxed);
+        let by_seconds = filter.as_ref().is_some_and(BoundFilter::is_by_seconds);
+        let mut place = locked(&self.filter);
+        self.by_seconds.store(by_seconds, Ordering::Relaxed);
+        *place = filter;
+    }
+
+    /// Whether the binding has as many events as its limit.
+    fn is_full(&self) -> bool {
+        let load = |number: &AtomicU64| number.load(Ordering::Relaxed);
+        let events = match self.by_seconds.load(Ordering::Relaxed) {
+            true => load(&self.chosen),
+            false => load(&self.events).saturating_sub(load(&self.filtered_late)),
+        };
+        events >= load(&self.limit)
+    }
+
+    /// Counts an event that is delivered; `false` beyond the limit, where the filter is by `seconds`: more events than
+    /// the limit may then have got a record.
+    pub(super) fn is_within_limit(&self) -> bool {
+        let is_beyond = self.by_seconds.load(Ordering::Relaxed) && self.is_full();
+        self.chosen.fetch_add(u64::from(!is_beyond), Ordering::Relaxed);
+        !is_beyond
     }
 
     /// Takes a record at each event, until the event source and those that replace it have no more.
@@ -135,8 +175,7 @@ impl Bound {
             }
             last = event.time;
             gaps.of_source(event.gap, missed + source.missed());
-            let full = self.events.load(Ordering::Relaxed) >= self.limit.load(Ordering::Relaxed);
-            if full || self.stopped.load(Ordering::Relaxed) {
+            if self.is_full() || self.stopped.load(Ordering::Relaxed) {
                 self.skipped.fetch_add(1, Ordering::Relaxed);
                 gaps.leave_out(&event);
                 continue;
@@ -208,9 +247,7 @@ impl Bound {
             busy: Duration::from_nanos(load(&self.busy)),
             limit: Some(load(&self.limit)).filter(|limit| *limit < u64::MAX),
             columns: self.columns.clone(),
-            running: !ended
-                && !self.stopped.load(Ordering::Relaxed)
-                && load(&self.events) < load(&self.limit),
+            running: !ended && !self.stopped.load(Ordering::Relaxed) && !self.is_full(),
             ended,
             failure,
         }

@@ -63,12 +63,15 @@ impl DeliveryOutcome {
         }
         sections.halves.clone_from(&locked(&binding.halves));
         let mut ended = Vec::new();
+        let mut beyond = 0;
         let mut choice = Vec::with_capacity(batch.len());
         for record in batch.records() {
             let section = sections.add(&record);
-            let is_chosen = binding.chooses(&record, section.as_ref());
+            let is_wanted = binding.chooses(&record, section.as_ref());
+            let is_chosen = is_wanted && binding.is_within_limit();
             choice.push(is_chosen);
             if !is_chosen {
+                beyond += u64::from(is_wanted);
                 continue;
             }
             self.summary.add(batch, &record);
@@ -78,7 +81,9 @@ impl DeliveryOutcome {
             }
         }
         let left_out = choice.iter().filter(|is_chosen| !**is_chosen).count() as u64;
-        binding.filtered_late.fetch_add(left_out, Ordering::Relaxed);
+        binding.filtered_late.fetch_add(left_out - beyond, Ordering::Relaxed);
+        binding.events.fetch_sub(beyond, Ordering::Relaxed);
+        binding.skipped.fetch_add(beyond, Ordering::Relaxed);
         let chosen;
         let mut batch = batch;
         let filtered;

@@ -52,6 +52,41 @@ fn each_of_a_thousand_short_processes_is_an_event_where_the_kernel_tells() {
 }
 
 #[test]
+fn end_without_start_is_an_event_of_processes_that_ran_before() {
+    let folder = Folder::new();
+    let [first, second] = ["early", "sooner"].map(|name| format!("{name}{}", std::process::id()));
+    let mut children = [&first, &second].map(|name| sleeper(&folder, name, "600").spawn().unwrap());
+    // The kernel gives a new process its name and command line shortly after the start.
+    for (child, name) in children.iter().zip([&first, &second]) {
+        let of = |file| std::fs::read_to_string(format!("/proc/{}/{file}", child.id())).unwrap();
+        let begin = &name[..name.len().min(15)];
+        while of("comm").trim_end() != begin || !of("cmdline").ends_with("600\0") {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    let every = Duration::from_millis(5);
+    let of_first = [(first.as_str(), EventKind::End)];
+    let of_both = [(first.as_str(), EventKind::End), (&second, EventKind::End)];
+    let told = Processes::watch(&of_both, every).unwrap();
+    let before = Processes::by_lists(&of_first, every).unwrap();
+    let following = Processes::by_lists(&of_both, every).unwrap().following(before.alive());
+    let experiment = Experiment::builder().start().unwrap();
+    experiment.bind(told.named("told"), context(shown())).unwrap();
+    experiment.bind(before.named("before"), context(shown())).unwrap();
+    experiment.handle().replace("before", following.named("before")).unwrap();
+    for child in &mut children {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let begun = Instant::now();
+    while experiment.bindings().iter().any(|one| one.events < 2) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", experiment.bindings());
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    assert_eq!(experiment.end().summary.unmatched, 0);
+}
+
+#[test]
 fn long_process_is_an_event_by_lists_too() {
     let folder = Folder::new();
     let name = format!("lasting{}", std::process::id());

@@ -427,6 +427,47 @@ fn sections_are_chosen_by_their_seconds() {
 }
 
 #[test]
+fn limit_counts_no_events_that_seconds_leave_out() {
+    let memory = Memory::default();
+    let experiment = Experiment::builder().deliver(JsonLines::new(memory.clone())).start().unwrap();
+    let handle = experiment.handle();
+    let limit = move || {
+        while handle.set_limit(None, Some(5)) == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
+    let before = [Box::new(limit) as Box<dyn FnOnce() + Send>];
+    let nothing = std::iter::repeat_with(|| Box::new(|| {}) as Box<dyn FnOnce() + Send>);
+    let script = before.into_iter().chain(nothing).zip(starts_and_ends(40)).collect();
+    let long: EventFilter = "seconds > 0.0005".parse().unwrap();
+    experiment.bind_where(Scripted(script), context(shown()), long).unwrap();
+    let end = experiment.end();
+    let lines = memory.lines();
+    let of = |kind: &str| lines.iter().filter(|line| line["kind"] == kind).count();
+    assert_eq!((of("record"), of("section")), (5, 5));
+    let counts = &end.bindings[0];
+    assert_eq!((counts.events, counts.filtered + counts.skipped, counts.running), (5, 35, false));
+}
+
+#[test]
+fn line_that_is_longer_than_the_room_reaches_a_socket_that_waits_for_nothing() {
+    use std::io::Read as _;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("tcp:{}", listener.local_addr().unwrap());
+    let mut lines = SocketLines::connect(&address).unwrap();
+    let (mut receiver, _) = listener.accept().unwrap();
+    let receiving = std::thread::spawn(move || {
+        let mut text = Vec::new();
+        receiver.read_to_end(&mut text).unwrap();
+        text.len()
+    });
+    let long = "x".repeat(17 << 20);
+    lines.line(&serde_json::json!(long)).unwrap();
+    drop(lines);
+    assert_eq!(receiving.join().unwrap(), long.len() + 3);
+}
+
+#[test]
 fn records_reach_a_socket() {
     use std::io::Read as _;
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

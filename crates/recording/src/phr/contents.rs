@@ -19,7 +19,7 @@ const MOST_FAULTS: usize = 1000;
 
 /// The kinds of faults that a recording distinguishes. A fault of another kind is recorded with the
 /// first of these.
-const FAULT_KINDS: [FaultKind; 10] = [
+const FAULT_KINDS: [FaultKind; 11] = [
     FaultKind::CollectFailed,
     FaultKind::OpenFailed,
     FaultKind::NotYet,
@@ -30,6 +30,7 @@ const FAULT_KINDS: [FaultKind; 10] = [
     FaultKind::Disabled,
     FaultKind::Partial,
     FaultKind::SourceFailed,
+    FaultKind::Busy,
 ];
 
 /// A block of a sample: its label and its length in bytes.

@@ -20,7 +20,7 @@ pub struct Rotation {
     pub bytes: Option<u64>,
     /// The time after the first sample at which a file is finished; `None` for no limit.
     pub time: Option<Duration>,
-    /// The number of finished files that are kept; `None` keeps all of them.
+    /// The number of finished files that are kept; `None` keeps all of them. One that cannot be removed stays.
     pub keep: Option<usize>,
 }
 
@@ -50,7 +50,8 @@ impl Rotation {
         let all = finished_files(path).map_err(failed)?;
         let old = all.len().saturating_sub(keep);
         for file in all.into_iter().take(old) {
-            fs::remove_file(&file).map_err(|cause| write_error(&file, &cause))?;
+            // One that cannot be removed stays; the next rotation tries again.
+            let _ = fs::remove_file(&file);
         }
         Ok(())
     }
@@ -96,7 +97,11 @@ fn finished_files(path: &Path) -> std::io::Result<Vec<PathBuf>> {
     };
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
-        let file = entry?.path();
+        let entry = entry?;
+        if !entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            continue;
+        }
+        let file = entry.path();
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let rest = name.strip_prefix(&stem).and_then(|rest| rest.strip_prefix('-'));
         let is_finished = rest.and_then(|rest| rest.split_at_checked(STAMP));

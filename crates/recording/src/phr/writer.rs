@@ -55,7 +55,8 @@ pub struct RecordingOptions {
     pub interval: Option<Duration>,
     /// The size or time at which a new file begins; never by default.
     pub rotation: Rotation,
-    /// Whether an existing recording is replaced. By default it is continued.
+    /// Whether an existing recording is replaced. By default it is continued. A file that does not begin as a recording
+    /// does is an error in both cases.
     pub replaces: bool,
 }
 
@@ -140,7 +141,8 @@ impl RecordingWriter {
         let (identity, mut offset) = (identity_of(&found), found.len());
         let (mut machine, mut begin) = (None, None);
         let mut names = NamesByIndex::default();
-        if offset > 0 && (options.replaces || is_unfinished(path)?) {
+        let is_replaced = options.replaces && is_recording(path);
+        if offset > 0 && (is_replaced || is_unfinished(path)?) {
             file.set_len(0).map_err(failed)?;
             offset = 0;
         } else if offset > 0 {

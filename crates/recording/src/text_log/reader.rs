@@ -1,6 +1,7 @@
 //! Reads a text log line by line, so that a file of any size takes constant memory.
 
 use super::header::{Header, ShortLines};
+use super::path::Parts;
 use super::text::Text;
 use crate::files::error;
 use crate::names::MadeUpNames;
@@ -66,7 +67,7 @@ pub(crate) struct TextLog {
     head: csv::ByteRecord,
     /// The number of the line with the names, from 1.
     first_line: u64,
-    /// The number of the line that was read last, from 1.
+    /// The number of the last line of the record that was read last, from 1.
     line: u64,
     record: csv::ByteRecord,
     writer: BlockWriter,
@@ -149,6 +150,7 @@ impl TextLog {
             ));
         }
         let mut machines: Vec<(String, Vec<Draft>)> = Vec::new();
+        let mut doubled = Vec::new();
         let (mut lookup, mut known) = (Lookup::default(), HashSet::new());
         for (number, path) in paths.iter().enumerate() {
             let Some(parts) = Parts::of(path) else {
@@ -164,10 +166,15 @@ impl TextLog {
             });
             let Some((_, objects)) = machines.get_mut(block) else { continue };
             let kind = 1 + usize::from(parts.instance.is_some());
+            let count = objects.len();
             let object = lookup.place((kind, block, parts.object), || {
                 objects.push(Draft::new(titles.index(parts.object), parts.instance.is_some()));
                 objects.len() - 1
             });
+            // Readers find the first object of a name.
+            if objects.len() > count && lookup.has((3 - kind, block, parts.object)) {
+                doubled.push((parts.object, parts.instance.is_some()));
+            }
             let Some(draft) = objects.get_mut(object) else { continue };
             // Each object of each machine has counters and instances of its own.
             let own = block << 32 | object << 2 | kind;
@@ -186,6 +193,13 @@ impl TextLog {
                 self.repeated.insert(number);
             }
             self.columns.push(place);
+        }
+        for (object, has_instances) in doubled.into_iter().take(MOST_FAULTS) {
+            self.warn(format_args!(
+                "object {} has counters with instances and without; those {} are left out",
+                quoted(object),
+                if has_instances { "with" } else { "without" }
+            ));
         }
         if machines.is_empty() {
             return Err("has no columns with counters".to_string());
@@ -207,6 +221,7 @@ impl TextLog {
     /// end of the file and where another log begins in it.
     fn line(&mut self, faults: &mut Vec<Fault>) -> Result<Option<FileTime>, SourceError> {
         loop {
+            let (line, before) = (self.line, self.lines.position().line());
             let is_there = match self.lines.read_byte_record(&mut self.record) {
                 Ok(is_there) => is_there,
                 Err(cause) => return Err(error(&self.path, SourceErrorKind::Malformed, cause)),
@@ -214,7 +229,8 @@ impl TextLog {
             if !is_there {
                 return Ok(None);
             }
-            self.line += 1;
+            // Empty lines are skipped, and a missing quote joins lines.
+            self.line += self.lines.position().line().saturating_sub(before).max(1);
             let first =
                 String::from_utf8_lossy(self.record.get(0).unwrap_or_default().trim_ascii());
             // The last line of a file may be cut within a number if no line end follows it.
@@ -231,16 +247,16 @@ impl TextLog {
                 {
                     continue;
                 }
-                let (line, name) = (self.line, self.path.display().to_string());
+                let (number, name) = (self.record_line(), self.path.display().to_string());
                 let what = format!(
-                    "another log begins at line {line} and is left out: make a file of its own of it"
+                    "another log begins at line {number} and is left out: make a file of its own of it"
                 );
                 faults.push(Fault::new(FaultKind::Warning, &name, what));
                 // The next read begins at this line again.
                 if let Some(start) = self.record.position().cloned() {
                     let failed = |cause| error(&self.path, SourceErrorKind::Unavailable, cause);
                     self.lines.seek(start).map_err(failed)?;
-                    self.line -= 1;
+                    self.line = line;
                 }
                 return Ok(None);
             }
@@ -248,7 +264,7 @@ impl TextLog {
             let is_end = first.starts_with("Exiting") || first.starts_with("The command");
             if self.told < MOST_FAULTS && !is_end && !first.is_empty() {
                 self.told += 1;
-                let line = self.line;
+                let line = self.record_line();
                 let what = match is_cut {
                     true => format!("line {line}, the last one, is not complete and left out"),
                     false => format!(
@@ -260,6 +276,12 @@ impl TextLog {
                 faults.push(Fault::new(FaultKind::Warning, &name, what));
             }
         }
+    }
+
+    /// The number of the first line of `self.record`, from 1.
+    fn record_line(&self) -> u64 {
+        let ends = self.record.as_slice().iter().filter(|byte| **byte == b'\n').count();
+        self.line.saturating_sub(ends as u64)
     }
 
     /// Whether the line in `self.record` has one cell for the time, one for each column, perhaps
@@ -274,9 +296,11 @@ impl TextLog {
         for (_, objects) in &mut self.machines {
             objects.iter_mut().for_each(|object| object.values.fill(f64::NAN.to_bits()));
         }
-        let line = self.line;
+        let line = self.record_line();
         let (has, wanted) = (self.record.len(), self.columns.len() + 1);
         let mut damage = None;
+        // The places whose columns have several values.
+        let mut disputed = HashSet::new();
         if !self.is_whole() || self.record.as_slice().contains(&b'\n') {
             // A missing quote moves cells to other columns, and may join the next line to this one.
             damage = Some(format!(
@@ -302,8 +326,10 @@ impl TextLog {
                 let Some(object) = object else { continue };
                 let at = place.instance * object.counters + place.counter;
                 let Some(cell) = object.values.get_mut(at) else { continue };
-                if self.repeated.contains(&number) && *cell != value.to_bits() {
+                let is_first = f64::from_bits(*cell).is_nan() && !disputed.contains(place);
+                if self.repeated.contains(&number) && !is_first && *cell != value.to_bits() {
                     *cell = f64::NAN.to_bits();
+                    disputed.insert(*place);
                     damage = damage.or_else(|| {
                         let column = number + 2;
                         Some(format!(
@@ -499,38 +525,10 @@ impl Lookup {
         let (kind, of, name) = key;
         *self.0.entry((kind, of, name.to_string())).or_insert_with(add)
     }
-}
 
-/// The parts of a column's path: `\\MACHINE\Object(Instance)\Counter`.
-struct Parts<'a> {
-    machine: &'a str,
-    object: &'a str,
-    instance: Option<&'a str>,
-    counter: &'a str,
-}
-
-impl<'a> Parts<'a> {
-    fn of(path: &'a str) -> Option<Self> {
-        let (machine, rest) = match path.strip_prefix("\\\\") {
-            Some(rest) => rest.split_once('\\')?,
-            // A log of one machine may leave the machine out.
-            None => ("localhost", path.strip_prefix('\\')?),
-        };
-        // An instance may hold backslashes, and a counter parentheses: `Avg. (ms)`.
-        let open =
-            rest.find('(').filter(|open| rest.get(..*open).is_some_and(|o| !o.contains('\\')));
-        let (object, instance, counter) = match open {
-            Some(open) => {
-                let close = rest.rfind(")\\").filter(|close| *close > open)?;
-                (rest.get(..open)?, Some(rest.get(open + 1..close)?), rest.get(close + 2..)?)
-            }
-            None => {
-                let (object, counter) = rest.split_once('\\')?;
-                (object, None, counter)
-            }
-        };
-        let is_whole = !machine.is_empty() && !object.is_empty() && !counter.is_empty();
-        is_whole.then_some(Self { machine, object, instance, counter })
+    fn has(&self, key: (usize, usize, &str)) -> bool {
+        let (kind, of, name) = key;
+        self.0.contains_key(&(kind, of, name.to_string()))
     }
 }
 
@@ -570,26 +568,6 @@ fn time_of(text: &str) -> Option<FileTime> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn paths_of_columns_are_taken_apart() {
-        let of = |path| {
-            let parts = Parts::of(path)?;
-            Some((parts.machine, parts.object, parts.instance, parts.counter))
-        };
-        assert_eq!(
-            of(r"\\BOX\Process(csrss#1)\% Processor Time"),
-            Some(("BOX", "Process", Some("csrss#1"), "% Processor Time"))
-        );
-        assert_eq!(
-            of(r"\\BOX\Network Interface(Intel[R] PRO (1000) \ 2)\Bytes (total)"),
-            Some(("BOX", "Network Interface", Some(r"Intel[R] PRO (1000) \ 2"), "Bytes (total)"))
-        );
-        assert_eq!(of(r"\Memory\A (b)"), Some(("localhost", "Memory", None, "A (b)")));
-        for bad in ["", "x", r"\\BOX", r"\\BOX\Memory", r"\\BOX\(a)\b", r"\\\a\b"] {
-            assert_eq!(of(bad), None, "{bad}");
-        }
-    }
 
     #[test]
     fn times_and_banners_are_read() {

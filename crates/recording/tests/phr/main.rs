@@ -7,7 +7,7 @@ mod names;
 mod shared;
 
 use perfhive_engine::{
-    Ask, Fault, FaultKind, Frame, ObjectQuery, Snapshot, Source, SourceErrorKind,
+    Ask, Fault, FaultKind, Frame, ObjectQuery, Recording, Snapshot, Source, SourceErrorKind,
 };
 use perfhive_format::{BlockWriter, CounterSpec, CounterType, FileTime, LanguageId, TitleIndex};
 use perfhive_recording::{Excerpt, RecordingOptions, RecordingWriter, TimeBound, open};
@@ -69,6 +69,7 @@ fn labels_and_faults_of_a_sample_are_recorded() {
     let mut sample = snapshot(&[churn(1), churn(2)]);
     let fault = Fault::new(FaultKind::Partial, "linux", "no rights").of_object(PROCESS);
     sample.push_fault(fault.of_instance("p1"));
+    sample.push_fault(Fault::new(FaultKind::Busy, "disk", "later"));
     let mut writer = RecordingWriter::open(&file.0, "local:", &RecordingOptions::new()).unwrap();
     writer.add(&sample, &[]).unwrap();
     drop(writer);
@@ -79,6 +80,7 @@ fn labels_and_faults_of_a_sample_are_recorded() {
     let fault = &out.faults()[0];
     assert_eq!((fault.kind, fault.object), (FaultKind::Partial, Some(PROCESS)));
     assert_eq!(fault.to_string(), "linux, object 230, instance p1: no rights");
+    assert_eq!(out.faults()[1].kind, FaultKind::Busy);
 }
 
 #[test]
@@ -204,6 +206,30 @@ fn a_foreign_file_is_not_touched() {
         let opened = RecordingWriter::open(&file.0, "local:", &RecordingOptions::new());
         assert_eq!(opened.err().unwrap().kind(), SourceErrorKind::Malformed);
         assert!(std::fs::read(&file.0).unwrap() == content);
+        if content.starts_with(b"PHR1") {
+            continue;
+        }
+        let mut options = RecordingOptions::new();
+        options.replaces = true;
+        let opened = RecordingWriter::open(&file.0, "local:", &options);
+        assert_eq!(opened.err().unwrap().kind(), SourceErrorKind::Malformed);
+        assert!(std::fs::read(&file.0).unwrap() == content);
+    }
+}
+
+#[test]
+fn recording_that_is_whole_unfinished_or_empty_is_replaced() {
+    let file = Scratch::new();
+    record(&file.0, 0..3);
+    let recording = std::fs::read(&file.0).unwrap();
+    let mut options = RecordingOptions::new();
+    options.replaces = true;
+    for content in [&recording[..], &recording[..20], &[]] {
+        std::fs::write(&file.0, content).unwrap();
+        let mut writer = RecordingWriter::open(&file.0, "local:", &options).unwrap();
+        writer.add(&snapshot(&[churn(7)]), &[names()]).unwrap();
+        drop(writer);
+        assert!(contents(&mut reopen(&file.0)).0 == [[churn(7)]], "{} bytes", content.len());
     }
 }
 
@@ -404,6 +430,37 @@ fn an_excerpt_has_the_samples_between_two_times() {
     conformance::source(|| Box::new(part(after(10), before(10), 7)));
 }
 
+#[test]
+fn span_of_an_excerpt_leaves_its_place_behind_a_seek() {
+    let file = Scratch::new();
+    record(&file.0, 0..20);
+    let second = |second: i64| Frame::new(churn(second), 1).unwrap().time();
+    let every = NonZeroU64::new(3).unwrap();
+    let begin = Some(TimeBound::At(second(2)));
+    let mut part = Excerpt::new(Box::new(reopen(&file.0)), begin, None, every).unwrap();
+    let mut out = Snapshot::new();
+    let mut next = |part: &mut Excerpt| {
+        part.collect(&Ask::new(ObjectQuery::Global), &mut out).unwrap();
+        out.frames()[0].time()
+    };
+    part.seek(Some(second(7))).unwrap();
+    assert_eq!(next(&mut part), second(7));
+    let span = Recording::span(&mut part).unwrap();
+    assert_eq!((span.begin, span.end, span.samples), (second(2), second(17), 6));
+    assert_eq!(next(&mut part), second(10));
+}
+
+#[test]
+fn file_called_as_a_manifest_hides_no_recording_beside_it() {
+    let folder = Scratch::new();
+    std::fs::create_dir(&folder.0).unwrap();
+    std::fs::write(folder.0.join("manifest.jsonl"), "{\"name\": \"another program's\"}\n").unwrap();
+    let path = folder.0.join("a.phr");
+    record(&path, 0..3);
+    assert_eq!(contents(&mut reopen(&path)).0.len(), 3);
+    std::fs::remove_dir_all(&folder.0).unwrap();
+}
+
 /// The reader in Python was written from the manual's page alone.
 #[cfg(target_os = "linux")]
 #[test]
@@ -461,6 +518,9 @@ fn a_recording_rotates_by_size_and_keeps_the_newest_files() {
     assert!(faults.is_empty(), "{faults:?}");
     assert!(samples == (0..300).map(|second| vec![churn(second)]).collect::<Vec<_>>());
     drop(writer);
+    // A folder is no finished file, whatever its name.
+    let named = folder.0.join("a-20000101T000000Z.phr");
+    std::fs::create_dir(&named).unwrap();
     // A limit that holds from now on removes older files, too.
     options.rotation.keep = Some(1);
     options.rotation.time = Some(std::time::Duration::from_secs(10));
@@ -469,6 +529,7 @@ fn a_recording_rotates_by_size_and_keeps_the_newest_files() {
         writer.add(&snapshot(&[churn(second)]), &[names()]).unwrap();
     }
     drop(writer);
+    std::fs::remove_dir(&named).unwrap();
     assert_eq!(files().len(), 2);
     let (samples, _) = contents(&mut open("file:r", &files(), &[], None).unwrap());
     assert!(samples.last().unwrap()[0] == churn(344) && samples.len() <= 20, "{}", samples.len());

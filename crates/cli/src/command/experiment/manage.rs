@@ -88,7 +88,10 @@ fn find(pid: u32) -> Result<ManagedExperiment, Failure> {
     let mut hanging = Vec::new();
     for (process, listed) in ask_all()? {
         match listed {
-            Ok((one, about)) if about["pid"] == pid => return Ok(one),
+            // Another experiment may have hung meanwhile, so that this connection was idle for too long.
+            Ok((_, about)) if about["pid"] == pid => {
+                return connect(process).map_err(of_process(process));
+            }
             Ok(_) => {}
             // The experiment that is looked for may be this one.
             Err(error) => hanging.push(of_process(process)(error)),

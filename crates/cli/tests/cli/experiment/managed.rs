@@ -130,6 +130,7 @@ fn running_experiment_is_managed_from_another_process() {
 #[test]
 fn experiment_that_is_stopped_is_one_that_does_not_answer() {
     let folder = Folder::new();
+    let healthy = Running::new(&folder, &["interval 20ms"], &["sleep", "600"]);
     let running = Running::new(&folder, &["interval 20ms"], &["sleep", "600"]);
     let (program, perfhive) =
         (running.program.unwrap().to_string(), running.child.id().to_string());
@@ -142,6 +143,10 @@ fn experiment_that_is_stopped_is_one_that_does_not_answer() {
         assert_eq!(run.code, Some(3), "{args:?}: {}", run.err);
         assert!(run.err.contains("does not answer in time"), "{args:?}: {}", run.err);
     }
+    // The experiment of another program is found after it.
+    let other = healthy.program.unwrap().to_string();
+    let run = finish(&mut experiment(&folder, &["stop", &other]));
+    assert_eq!(run.code, Some(0), "{}", run.err);
     kill("-CONT");
     assert!(finish(&mut experiment(&folder, &["list"])).ok().contains("running"));
 }
