@@ -9,8 +9,8 @@ use perfhive::linux::counter_table;
 #[cfg(windows)]
 use perfhive::windows::native::counter_table;
 
-/// The reason why this machine lacks a counter, as a sentence. The object is given by its English name, the
-/// counter by its English name or its title index. `None` for a source other than this machine, and if the
+/// The reason why this machine, or that of a copied `/proc`, lacks a counter, as a sentence. The object is given by its English name, the
+/// counter by its English name or its title index. `None` for another source, and if the
 /// table does not list the counter as absent.
 #[cfg(any(target_os = "linux", windows))]
 pub(crate) fn reason(global: &Global, object: &str, counter: &str) -> Option<String> {
@@ -27,7 +27,12 @@ pub(crate) fn reason(global: &Global, object: &str, counter: &str) -> Option<Str
         Availability::Absent { reason } => {
             let (object, counter) = (found.object_name, found.name);
             let reason = plain(reason);
-            Some(format!("this machine has no \\{object}\\{counter}: {reason}"))
+            let address = global.source.parse::<perfhive::SourceAddress>();
+            let machine = match address.is_ok_and(|address| address.is_this_machine()) {
+                true => "this machine",
+                false => "the machine of the copy",
+            };
+            Some(format!("{machine} has no \\{object}\\{counter}: {reason}"))
         }
         Availability::Present { .. } => None,
     }

@@ -7,9 +7,9 @@
 //! modes of the terminal and the loop that connects everything.
 //!
 //! How to add a key or a typed command:
-//! 1. `keys.rs`: a variant of `Action` and a row of `BINDINGS`; a command with an argument is a row of `COMMANDS` in
-//!    `commands.rs` instead.
-//! 2. `update.rs`: its arm of `act` (`time.rs` handles the shown time, `typing.rs` typed lines,
+//! 1. `keys.rs`: a variant of `Action` and a row of `BINDINGS`; a command with an argument is instead a row of
+//!    `COMMANDS` and an arm of `with_argument` in `commands.rs`.
+//! 2. `update.rs`: the action's arm of `act` (`time.rs` handles the shown time, `typing.rs` typed lines,
 //!    `pointing.rs` the mouse). A request to the outside is an `Effect`, which `terminal.rs` carries out.
 //! 3. `tests.rs`, and `docs/manual/view.md`. The random driver of the tests uses the key without a change.
 

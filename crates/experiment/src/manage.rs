@@ -504,7 +504,8 @@ impl ManagedExperiment {
     /// # Errors
     /// No answer in time, an answer that is not a JSON object, or an error that the experiment
     /// answers ([`io::ErrorKind::NotFound`], [`io::ErrorKind::InvalidInput`],
-    /// [`io::ErrorKind::Other`]).
+    /// [`io::ErrorKind::Other`]). After no answer in time the connection is of no use: the late
+    /// answer would be taken for that of the next request.
     pub fn ask(&mut self, request: &Value) -> io::Result<Value> {
         self.request(request)?;
         match self.line()? {

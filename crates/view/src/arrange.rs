@@ -132,10 +132,10 @@ impl Arrangement {
         // The counters of an object without instances keep their order.
         let Some(first) = all.find(|reading| reading.instance.is_some()) else { return };
         let is_wild = |path: PathId| query.path(path).is_some_and(CounterPath::is_wild);
-        let mut paths = section.groups.iter().flat_map(|group| &group.readings);
-        // The first path with wildcards has a value of every instance to sort by.
-        let first_path =
-            paths.find(|reading| is_wild(reading.path)).map_or(first.path, |reading| reading.path);
+        let paths = section.groups.iter().flat_map(|group| &group.readings);
+        // A path with wildcards mostly has a value of every instance to sort by.
+        let wild = paths.map(|reading| reading.path).filter(|path| is_wild(*path));
+        let first_path = wild.min().unwrap_or(first.path);
         for group in &mut section.groups {
             group.key = self.key_of(query, first_path, &group.readings);
             group.is_named = group.readings.iter().any(|reading| !is_wild(reading.path));

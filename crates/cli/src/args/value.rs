@@ -250,7 +250,8 @@ pub(super) fn clock(text: &str) -> Result<Duration, String> {
     let expected = || "expected [[hh:]mm:]ss".to_string();
     let mut seconds = 0_u64;
     for part in text.split(':') {
-        let part: u64 = part.parse().map_err(|_| expected())?;
+        let is_number = part.bytes().all(|byte| byte.is_ascii_digit());
+        let part: u64 = part.parse().ok().filter(|_| is_number).ok_or_else(expected)?;
         seconds = seconds.saturating_mul(60).saturating_add(part);
     }
     match (text.split(':').count(), seconds) {
@@ -375,7 +376,7 @@ mod tests {
         assert!(at("8/14 1:00").is_err() && at("x/y/z 1:00").is_err());
         assert_eq!(clock("01:02:03"), Ok(Duration::from_secs(3723)));
         assert_eq!(clock("5"), Ok(Duration::from_secs(5)));
-        assert!(clock("1:2:3:4").is_err() && clock("0:0").is_err());
+        assert!(clock("1:2:3:4").is_err() && clock("0:0").is_err() && clock("+1:30").is_err());
     }
 
     #[test]

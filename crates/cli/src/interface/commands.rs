@@ -161,7 +161,8 @@ impl Model {
                         }
                     }
                     "colour" => counter.colour = colour.unwrap_or(counter.colour),
-                    _ => counter.threshold = threshold,
+                    "threshold" => counter.threshold = threshold,
+                    _ => return Err(format!("{name} is no command with an argument")),
                 }
                 if matches!(name, "colour" | "marker") {
                     self.forget_looks();

@@ -218,8 +218,8 @@ fn unwrapped(before: u64, now: u64) -> Option<u64> {
 /// The sums and means over devices that come and go.
 ///
 /// Both start as plain sums and means, and then grow by the growth of the devices that are in two
-/// consecutive samples: a device that appears or vanishes changes nothing at that
-/// moment.
+/// consecutive samples: a device that appears or vanishes changes nothing at that moment. Only the
+/// requests under way are always the sum over the present devices.
 #[derive(Debug, Default)]
 pub(super) struct Totals {
     started: bool,

@@ -274,7 +274,7 @@ impl Tally {
     }
 
     /// The position in the hash table of the file for which `is_it` is true, or else the free
-    /// position where it belongs. Half of the table is free.
+    /// position where it belongs. At least half of the table is free.
     fn slot(&self, hash: u64, is_it: impl Fn(&File) -> bool) -> usize {
         let most = self.slots.len().saturating_sub(1);
         let mut at = hash as usize & most;

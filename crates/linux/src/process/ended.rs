@@ -185,7 +185,8 @@ impl<const N: usize> Ended<N> {
         unseen
     }
 
-    /// The number of processes or threads that were met for the first time in this collection.
+    /// The number of processes or threads that were met for the first time in this collection, without
+    /// those that have the number of an ended one. Valid until [`end`](Self::end), which sets it to 0.
     pub(super) fn born(&self) -> usize {
         self.born.len()
     }

@@ -139,7 +139,8 @@ impl OneProcess {
         Some(one)
     }
 
-    /// Reads the values from the files into the sample; `None` if the process no longer exists.
+    /// Reads the values from the files into the sample; `None` if the process no longer exists, or its
+    /// `stat` cannot be read.
     fn read_files(&mut self) -> Option<()> {
         let Self { reader, known, few, wanted, start, .. } = self;
         reader.files.faults.clear();
@@ -150,6 +151,14 @@ impl OneProcess {
         (self.has_ended, self.is_ending) = (known.has_ended, known.is_ending);
         self.read_at = monotonic();
         (self.sample.identity().1 == *start).then_some(())
+    }
+
+    /// The reason why the last [`read_files`](Self::read_files) read nothing.
+    fn missing(&self) -> NoValue {
+        match self.known.is_unread {
+            true => NoValue::InstanceFailed("its stat could not be read".into()),
+            false => NoValue::Vanished,
+        }
     }
 
     /// Reads the values without `stat` into the sample; `None` once the process has ended.
@@ -202,11 +211,11 @@ impl InstanceReader for OneProcess {
                 Some(Used::Clock(clock)) => clock.read(),
                 _ => None,
             };
-            self.read_files().ok_or(NoValue::Vanished)?;
+            self.read_files().ok_or_else(|| self.missing())?;
             // The process may have begun to end after `stat`, which has its state, was read.
             let memory = self.sample.values().get(self.memory_at.clone()).unwrap_or_default();
             if self.memory && !self.is_ending && memory.iter().all(|value| *value == 0) {
-                self.read_files().ok_or(NoValue::Vanished)?;
+                self.read_files().ok_or_else(|| self.missing())?;
             }
             // `stat` is still that of the same process, so the clock's time was its time, too.
             self.least = self.least.max(last.unwrap_or(0));

@@ -437,8 +437,8 @@ impl Object {
         self.clocks.get(clock as usize).copied().unwrap_or_default()
     }
 
-    /// The block of this sample; `None` where the object's counters have different readings of one
-    /// clock, or make no block.
+    /// The block of this object in the sample; `None` if the object's counters have different
+    /// readings of one clock, or make no block.
     fn block(
         &mut self,
         time: FileTime,

@@ -107,8 +107,8 @@ pub(super) struct Turn {
 const NANOSECONDS_FOR_A_BYTE: u64 = 20;
 
 impl Turn {
-    /// The turn of each file, in the order in which the files are read. `files` has the user and
-    /// the length in bytes of each.
+    /// The turn of each file, in the order of `files`, which is the order in which the files are
+    /// read. `files` has the user and the length in bytes of each.
     pub(super) fn of<U: Ord + Copy>(files: impl DoubleEndedIterator<Item = (U, u64)>) -> Vec<Self> {
         let mut counts: BTreeMap<U, u32> = BTreeMap::new();
         let mut behind: u64 = 0;

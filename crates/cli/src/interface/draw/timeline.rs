@@ -28,7 +28,7 @@ struct Lane<'a> {
     bars: Vec<&'a Line>,
 }
 
-/// The lanes of the visible entries, in the order in which their instances first occur.
+/// The lanes of the visible entries, in the order of the first entry of each instance.
 fn lanes<'a>(model: &Model, entries: &[Entry<'a>]) -> Vec<Lane<'a>> {
     let mut lanes: Vec<Lane<'a>> = Vec::new();
     let mut instances: Vec<(usize, Option<&str>)> = Vec::new();

@@ -195,9 +195,9 @@ fn keep_capabilities(kept: CapabilitySet) -> Result<(), Errno> {
 }
 
 /// Forbids the process to write files other than character devices. If the registration lists files to
-/// read, the process may read only these, the system's libraries and the library's folder. Kernels
-/// before 5.13 and kernels without Landlock forbid nothing. Kernels before 6.2 do not forbid to cut a
-/// file that is opened for reading.
+/// read, the process may read only these, the library's folder, the paths in [`SYSTEM`] and
+/// `/proc/self`. Kernels before 5.13 and kernels without Landlock forbid nothing. Kernels before 6.2
+/// do not forbid to empty a file by opening it for reading with `O_TRUNC`.
 fn restrict_files(request: &OpenRequest) -> Result<RulesetStatus, RulesetError> {
     let writes = AccessFs::from_write(ABI::V3);
     let reads = AccessFs::ReadFile | AccessFs::ReadDir;
@@ -282,6 +282,7 @@ fn nothing_of_others(arch: &str) -> Result<(), Box<dyn std::error::Error>> {
         libc::SYS_ptrace,
         libc::SYS_process_vm_readv,
         libc::SYS_process_vm_writev,
+        libc::SYS_pidfd_getfd,
         // A namespace would have capabilities of its own.
         libc::SYS_unshare,
         libc::SYS_setns,
