@@ -25,8 +25,7 @@ fn shop(folder: &Folder) -> PublishedCategory {
 }
 
 fn reading(folder: &Folder) -> Command {
-    let mut command = command();
-    command.env("PERFHIVE_COUNTERS", folder.path());
+    let mut command = reading_with_warnings(folder);
     // --quiet omits the note that some objects come from elsewhere than the registry:
     // Wine's registry does not have them.
     command.args(cfg!(windows).then_some("--quiet"));
@@ -56,6 +55,12 @@ fn list_explain_and_get_show_what_is_published() {
     assert!(gone.contains("Web Shop"), "{gone}");
 }
 
+fn reading_with_warnings(folder: &Folder) -> Command {
+    let mut command = command();
+    command.env("PERFHIVE_COUNTERS", folder.path());
+    command
+}
+
 /// Every command that cannot find the category of a refused file reports the file.
 #[test]
 fn a_missing_category_reports_the_refused_file() {
@@ -72,7 +77,7 @@ fn a_missing_category_reports_the_refused_file() {
         &["sensors", "Its Category/X"],
         &["measure", "-n", "1", "Its Category/X"],
     ] {
-        let run = finish(reading(&folder).args(args));
+        let run = finish(reading_with_warnings(&folder).args(args));
         assert_eq!(run.code, Some(2), "{args:?} {}", run.err);
         assert!(run.err.contains("Its Category"), "{args:?} {}", run.err);
         let why = "a.counters is not read: version 9 of the layout, of which 2 is known at offset 8; \
