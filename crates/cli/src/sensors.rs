@@ -162,7 +162,6 @@ fn of_path(path: &str, own: &str, global: &Global) -> Result<Vec<SensorName>, Fa
     query.collect()?;
     if let (Some(asked), Some(all)) = (&asked, all)
         && let count @ 2.. = query.readings_of(all).filter(|one| one.identity.is_some()).count()
-        && !global.quiet
     {
         warn(&format!(
             "{asked}: {count} instances have this name, and the first is read; #1 behind the name chooses the \

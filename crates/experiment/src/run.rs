@@ -84,11 +84,10 @@ pub struct BindingCounts {
     pub events: u64,
     /// The number of events that the filter left out.
     pub filtered: u64,
-    /// The number of events for whose records there was no room in memory. They are in no figure
-    /// and in no delivery.
+    /// The number of events that were measured and then lost, since memory had no room for their
+    /// records. They are in no figure and in no delivery.
     pub lost: u64,
-    /// The number of records for which a delivery had no room, such as a socket whose receiver is
-    /// slow. Other deliveries and the figures have them. Losses of deliveries that were added later
+    /// The number of records for which a delivery had no room, such as a socket with a slow receiver. Other deliveries and the figures have them. Losses of deliveries that were added later
     /// do not count.
     pub undelivered: u64,
     /// The number of events that the event source knows it missed.

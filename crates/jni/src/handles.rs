@@ -114,7 +114,7 @@ pub(crate) fn close(handle: i64) -> Result<(), Failure> {
     removed.map(drop).ok_or_else(|| unknown(handle))
 }
 
-/// The number of objects in the table. A place whose generations are used up counts as an object.
+/// The number of objects in the table. A place with no generation left counts as an object.
 pub(crate) fn count() -> usize {
     let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
     table.places.len() - table.free.len()

@@ -86,7 +86,7 @@ fn choose(functions: &Functions, exports: &[String]) -> Result<Functions, String
     Ok(chosen)
 }
 
-/// The only exported function whose name begins with `Collect`, in any case of letters. A name that
+/// The only exported function with a name that begins with `Collect`, in any case of letters. A name that
 /// is another exported name with `Host` behind it does not count. `Err` is a message as in [`choose`].
 fn only_collect(exports: &[String]) -> Result<String, String> {
     let all: HashSet<&str> = exports.iter().map(String::as_str).collect();

@@ -88,7 +88,7 @@ impl<const N: usize, const MOST: u64> Tally<N, MOST> {
     }
 }
 
-/// The growth of a count that wraps behind `most`, all of whose bits are set. A growth by half the
+/// The growth of a count that wraps behind `most`, which is 2^32 - 1 or 2^64 - 1. A growth by half the
 /// range or more is taken for a count that shrank, and gives 0.
 fn growth(last: u64, now: u64, most: u64) -> u64 {
     let grown = now.wrapping_sub(last) & most;

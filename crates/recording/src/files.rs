@@ -182,8 +182,8 @@ pub(crate) fn write_error(path: &Path, cause: &std::io::Error) -> SourceError {
     error(path, kind, format!("cannot be written: {cause}"))
 }
 
-/// The language of a title list, by the name of its file: the language with whose code or number
-/// the name begins (`de.txt`, `007_counter.bin`), or English if it begins with none.
+/// The language of a title list, by the name of its file. The name begins with the code or the
+/// number of the language (`de.txt`, `007_counter.bin`); without either it is English.
 #[must_use]
 pub fn language_of_titles(path: impl AsRef<Path>) -> LanguageId {
     let path = path.as_ref();

@@ -42,7 +42,7 @@ const EVERYWHERE: &[&str] = &[
 const MOST_DIGITS: usize = 4;
 
 /// Makes a hash for each name, the same in the whole capture. The random keys of the hashes are
-/// stored nowhere, so that nobody can guess names and compare their hashes.
+/// stored nowhere, so that names cannot be found by comparing the hashes of guesses.
 #[derive(Debug)]
 pub(super) struct Pseudonyms(RandomState);
 

@@ -58,7 +58,7 @@ pub(crate) trait Samples: Send {
         Vec::new()
     }
 
-    /// Moves to the first sample whose time is `to` or later, or with `None` to the first sample.
+    /// Moves to the first sample at the time `to` or later, or with `None` to the first sample.
     fn seek(&mut self, to: Option<FileTime>) -> Result<(), SourceError>;
 
     /// The times of the first and the last sample, and the number of samples.

@@ -236,7 +236,7 @@ fn for_each_reading(
 
 /// Warns if fewer samples were written than the first pass through the recording found (`before`).
 fn warn_of_fewer(global: &Global, written: u64, before: u64) {
-    if written < before && !global.quiet {
+    if written < before {
         let what =
             format!("became shorter while it was read: {written} of {before} samples are written");
         warn(&of_source(&global.source, what));

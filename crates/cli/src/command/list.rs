@@ -28,7 +28,7 @@ pub(super) fn run(global: &Global, args: &List) -> Outcome {
         None => {
             names.find_out(&mut session.source, &NamePattern::with_wildcards("*"));
             names.list_costly(&mut session.source);
-            if let (Some(error), false) = (&names.unlisted, global.quiet) {
+            if let Some(error) = &names.unlisted {
                 warn(&format!("not all objects can be listed: {error}"));
             }
             let all = Ask::new(ObjectQuery::Global);

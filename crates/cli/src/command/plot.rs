@@ -122,7 +122,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         Form::Svg => drawing.svg().into_bytes(),
         Form::Png => {
             let lost = png::lost(&drawing);
-            if !lost.is_empty() && !global.quiet {
+            if !lost.is_empty() {
                 warn(&format!("a PNG has no letters for {lost}: an SVG has all"));
             }
             png::encode(&drawing)

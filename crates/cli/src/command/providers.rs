@@ -68,10 +68,10 @@ pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
         (_, failed) => failed,
     };
     match (&failed, &args.enable) {
-        (Some(why), Some(name)) if !global.quiet => {
+        (Some(why), Some(name)) => {
             warn(&format!("{name} is enabled, and cannot be asked at the moment: {why}"));
         }
-        (Some(why), None) if !global.quiet && listed.is_ok() => warn(why),
+        (Some(why), None) if listed.is_ok() => warn(why),
         _ => {}
     }
     let has_list = listed.is_ok();

@@ -121,7 +121,7 @@ pub(super) fn add_known_paths(
         }
     }
     if !known.is_empty() {
-        for (path, failure) in failures.iter().filter(|_| !global.quiet) {
+        for (path, failure) in failures {
             warn(&format!("{path} is left out: {}", failure.message()));
         }
         return Ok(known);
@@ -221,7 +221,7 @@ fn sample(global: &Global, args: &Args, form: LogForm, paths: &[String]) -> Outc
                     (None, LogForm::Binary) => {}
                 }
             }
-            missing_instances(&query).iter().filter(|_| !global.quiet).for_each(|why| warn(why));
+            missing_instances(&query).iter().for_each(|why| warn(why));
             if columns.is_empty() {
                 output.write(NO_COUNTERS)?;
                 return Err(Failure::Said(Exit::NoValue));

@@ -1,4 +1,4 @@
-//! A binding: an event source at work with the context whose sensors it reads.
+//! A binding: an event source at work with a context, and the records of its events.
 
 use super::gaps::Gaps;
 use super::{BindingCounts, Shared};

@@ -187,7 +187,7 @@ impl ExtensionRoster {
         changed
     }
 
-    /// Makes a new entry for each library whose file was replaced, and takes over the objects, pauses
+    /// Makes a new entry for each library with a replaced file, and takes over the objects, pauses
     /// and quarantines that other programs wrote to accounts. Returns whether anything changed.
     fn look_again(&mut self) -> bool {
         let mut changed = false;

@@ -104,7 +104,7 @@ impl LibraryState {
         format!("left out object {object}, which {owner}; it may give {own}")
     }
 
-    /// The parked library, or else a library whose host process starts with the first call. An error
+    /// The parked library, or else a library with a host process that starts with the first call. An error
     /// if there is no host program.
     pub(crate) fn library(&self) -> Result<HostedLibrary, ProviderError> {
         if let Some(library) = lock(&self.parked).take() {

@@ -259,7 +259,7 @@ impl Counters {
         }
     }
 
-    /// Makes the blocks of the sample; the next sample begins empty. An object whose counters have
+    /// Makes the blocks of the sample; the next sample begins empty. An object with counters that have
     /// different readings of one clock has no block: `Err` has the object's name.
     pub(super) fn blocks(&mut self, names: &mut MadeUpNames) -> Vec<Result<Vec<u8>, String>> {
         let local = self.local.take().unwrap_or_default();

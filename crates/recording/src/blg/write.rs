@@ -115,7 +115,7 @@ pub struct BinaryLogWriter {
 
 impl BinaryLogWriter {
     /// Creates a log with these counters. A file that exists is replaced. `titles` is the English title database of the
-    /// machine, whose names the log gets; `zone` is the time zone of the log's times.
+    /// machine, from which the log gets its names; `zone` is the time zone of the log's times.
     ///
     /// # Errors
     /// An error where the file cannot be created.

@@ -13,7 +13,7 @@ pub(super) const END: u8 = 0;
 /// The next segments of the sample before, as many as the following number says, predict as many
 /// segments of this sample.
 pub(super) const KEEP: u8 = 1;
-/// The next [`KEEP`] begins with another segment of the sample before: with that whose number follows.
+/// The next [`KEEP`] begins with another segment of the sample before; the number of that segment follows.
 pub(super) const JUMP: u8 = 2;
 /// As many segments as the following number says have no prediction. Their lengths follow, and
 /// their bytes stand behind the operations.

@@ -373,7 +373,7 @@ impl Reader {
         Ok(end)
     }
 
-    /// Reads the next sample whose time is `from` or later; `None` behind the last frame. A damaged
+    /// Reads the next sample at the time `from` or later; `None` behind the last frame. A damaged
     /// sample is left out together with all others up to the next keyframe, and the next sample has
     /// a fault that says so. If no sample follows, a sample without frames has the faults.
     fn read_next(&mut self, from: FileTime) -> Result<Option<Sample>, SourceError> {

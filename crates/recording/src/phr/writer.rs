@@ -104,7 +104,7 @@ pub struct RecordingWriter {
     definitions: HashMap<TitleIndex, (bool, Vec<u8>)>,
     /// The names that are in the file.
     names: NamesByIndex,
-    /// The title databases of the last sample, whose names were compared with those in the file.
+    /// The title databases of the last sample. Their names were compared with those in the file.
     titles: Vec<Arc<TitleDatabase>>,
     /// The frames with names and definitions of which there is no copy yet.
     uncopied: Vec<u8>,

@@ -299,7 +299,7 @@ impl TextLog {
         let line = self.record_line();
         let (has, wanted) = (self.record.len(), self.columns.len() + 1);
         let mut damage = None;
-        // The places whose columns have several values.
+        // The places for which several columns have different values.
         let mut disputed = HashSet::new();
         if !self.is_whole() || self.record.as_slice().contains(&b'\n') {
             // A missing quote moves cells to other columns, and may join the next line to this one.

@@ -326,7 +326,7 @@ fn nothing_of_others(arch: &str) -> Result<(), Box<dyn std::error::Error>> {
     refuse(calls, libc::EPERM, arch)
 }
 
-/// Rules for a call whose second argument is one of these commands.
+/// Rules for a call with one of these commands as its second argument.
 fn commands(numbers: &[u64]) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
     let rule = |number: &u64| {
         let is = SeccompCondition::new(1, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, *number)?;

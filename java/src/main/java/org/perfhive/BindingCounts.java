@@ -10,7 +10,7 @@ import java.util.Optional;
  *
  * @param source the name of the event source
  * @param events the number of events that were measured, including those that were then lost
- * @param lost the number of events that were measured, but for whose record there was no room
+ * @param lost the number of events that were measured and then lost, since there was no room
  * @param missed the number of events that the event source knows it missed
  * @param busy the sum of the times from when the event source handed out an event until its record
  *     was complete
