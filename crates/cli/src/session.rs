@@ -1,7 +1,10 @@
 //! The source that a command reads, and the language in which it shows names.
 
+mod machines;
+
 use crate::args::{Format, Global};
 use crate::failure::{Failure, of_source, warn};
+use machines::MachineParts;
 use perfhive::recording::{Excerpt, MachinePart};
 use perfhive::{
     Ask, CalendarTime, Catalogue, Fault, FaultKind, LanguageId, OpenOptions, ProviderStatus, Query,
@@ -424,26 +427,20 @@ impl Session {
         let mut set = SourceSet::new(self.source);
         if let (false, Some(global)) = (is_live, self.global) {
             let global = Global { quiet: true, ..*global };
-            set = set.with_opener(move |machine| part_of(&global, machine, &self.faults));
+            let (faults, mut parts) = (self.faults, None);
+            set = set.with_opener(move |machine| {
+                let parts = match parts.take() {
+                    Some(opened) => parts.insert(opened),
+                    None => parts.insert(MachineParts::open(&global, &faults)?),
+                };
+                parts.part(machine).ok_or_else(|| {
+                    let why = "has no such machine";
+                    SourceError::new(SourceErrorKind::NotFound, &global.source, why)
+                })
+            });
         }
         Ok(Query::over(set, self.language)?)
     }
-}
-
-/// The part of a recording that is about a machine, as a source. The faults and the time of its samples are added to
-/// `faults`.
-fn part_of(
-    global: &Global,
-    machine: &str,
-    faults: &Faults,
-) -> Result<Box<dyn Source>, SourceError> {
-    let failed = |kind, why: &str| SourceError::new(kind, &global.source, why);
-    let mut session = Session::open_unnamed(global)
-        .map_err(|failure| failed(SourceErrorKind::Unavailable, &failure.message()))?;
-    let found = session.machines()?.into_iter().find(|known| known.eq_ignore_ascii_case(machine));
-    let known = found.ok_or_else(|| failed(SourceErrorKind::NotFound, "has no such machine"))?;
-    session.source.faults = faults.clone();
-    Ok(Box::new(MachinePart::new(Box::new(session.source), &known)))
 }
 
 /// Warns that lines of a title list are skipped; a failure if the list cannot be read.

@@ -8,6 +8,27 @@ pub(crate) mod time;
 pub(crate) mod wide;
 pub(crate) mod wrap;
 
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+/// The most bytes of a file of counters or flags, many times what any has.
+const LARGEST: u64 = 16 << 20;
+
+/// The bytes of a file of counters or flags, which may be a pipe. A larger file is an error, and so is a device that
+/// has no end.
+pub(crate) fn read_list(file: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(file)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > LARGEST {
+        true => {
+            let what = format!("is larger than {} MiB; it lists counters or flags", LARGEST >> 20);
+            Err(io::Error::other(what))
+        }
+        false => Ok(bytes),
+    }
+}
+
 /// The text of a file in UTF-8, or in UTF-16 with a byte order mark, as PowerShell's `>` writes it;
 /// `None` if the bytes are valid in neither, or have a NUL, as UTF-16 without a mark has.
 pub(crate) fn decoded(bytes: &[u8]) -> Option<String> {

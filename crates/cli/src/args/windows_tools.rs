@@ -1,7 +1,7 @@
 //! The flags of typeperf and relog, as Windows' tools take them: `-sc 3`, `/SC 3`, `-config FILE`.
 
 use super::{Global, value};
-use crate::text::decoded;
+use crate::text::{decoded, read_list};
 use clap::{Arg, ArgAction, Args, Command, ValueEnum};
 use perfhive::recording::TimeBound;
 use std::ffi::OsString;
@@ -114,7 +114,7 @@ pub(super) fn translated(args: impl Iterator<Item = OsString>) -> Result<Vec<OsS
 /// begin with `;` are comments. The word `-i` is dropped: it stands for the files of the command line, which
 /// are read in any case.
 fn settings(file: &Path) -> Result<Vec<OsString>, String> {
-    let text = std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let text = read_list(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let text = decoded(&text).ok_or_else(|| {
         format!("{}: is neither UTF-8 nor UTF-16 with its mark; save it as UTF-8", file.display())
     })?;

@@ -12,8 +12,8 @@ use crate::paths::{add_paths, missing_instances};
 use crate::replay::Replay;
 use crate::session::Session;
 use crate::signals::Signals;
-use crate::text::decoded;
 use crate::text::time::zone_at;
+use crate::text::{decoded, read_list};
 use crate::unfinished::{Unfinished, write_whole};
 use perfhive::recording::{
     BinaryLogCounters, BinaryLogWriter, TextForm, TextLines, TextLogWriter, TextZone,
@@ -91,8 +91,8 @@ pub(super) fn refuse_existing(path: &Path, yes: bool) -> Result<(), Failure> {
 /// The counter paths of a file, one a line, with or without quotes. Blank lines and lines that
 /// begin with `;` are left out.
 pub(super) fn counters_of(file: &Path) -> Result<Vec<String>, Failure> {
-    let text = std::fs::read(file)
-        .map_err(|error| Failure::Source(format!("{}: {error}", file.display())))?;
+    let text =
+        read_list(file).map_err(|error| Failure::Source(format!("{}: {error}", file.display())))?;
     let Some(text) = decoded(&text) else {
         let file = file.display();
         let what = format!("{file}: is neither UTF-8 nor UTF-16 with its mark; save it as UTF-8");

@@ -476,6 +476,17 @@ fn files_that_powershell_wrote_in_utf_16_are_read() {
 }
 
 #[test]
+fn a_file_that_is_too_large_for_counters_or_flags_is_not_read() {
+    let folder = Folder::new();
+    let file = folder.file("large.txt", "");
+    std::fs::File::options().write(true).open(&file).unwrap().set_len(17 << 20).unwrap();
+    for (flag, code) in [("-cf", 3), ("-config", 2)] {
+        let said = perfhive(["typeperf", flag, &file]).fails(code);
+        assert!(said.contains("is larger than 16 MiB"), "{flag}: {said}");
+    }
+}
+
+#[test]
 fn a_wrong_time_of_relog_is_answered_with_the_form_that_it_takes() {
     let folder = Folder::new();
     let file = folder.file("a.csv", "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Pages/sec\"\r\n");

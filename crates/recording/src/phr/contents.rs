@@ -33,6 +33,9 @@ const FAULT_KINDS: [FaultKind; 11] = [
     FaultKind::Busy,
 ];
 
+/// The bytes that a title is taken to need in memory, if its text has fewer.
+const TITLE: usize = 64;
+
 /// A block of a sample: its label and its length in bytes.
 pub(super) struct ListedBlock<'a> {
     pub(super) label: Option<&'a str>,
@@ -142,8 +145,13 @@ pub(super) struct Definitions {
 
 impl Definitions {
     /// Adds the definitions and titles of a frame. Returns the objects that are left out because a
-    /// frame before gave their indexes other names. `None` if the payload is damaged.
-    pub(super) fn add(&mut self, mut input: Input<'_>) -> Option<Vec<(TitleIndex, TwoNames)>> {
+    /// frame before gave their indexes other names. `None` if the payload is damaged, or its titles take more than
+    /// `room` bytes, from which those of other titles are taken off.
+    pub(super) fn add(
+        &mut self,
+        mut input: Input<'_>,
+        room: &mut usize,
+    ) -> Option<Vec<(TitleIndex, TwoNames)>> {
         let mut objects = Vec::new();
         for _ in 0..input.count(input.0.len())? {
             let object = PerfObject::parse(input.bytes()?).ok()?;
@@ -152,7 +160,7 @@ impl Definitions {
         let mut databases = Vec::new();
         for _ in 0..input.count(u16::MAX.into())? {
             let language = LanguageId(u16::try_from(input.number()?).ok()?);
-            let (names, help) = (list(&mut input)?, list(&mut input)?);
+            let (names, help) = (list(&mut input, room)?, list(&mut input, room)?);
             databases.push(TitleDatabase::new(language, &names, &TitleList::default()));
             match self.titles.iter_mut().find(|(of, ..)| *of == language) {
                 Some((_, known, known_help)) => {
@@ -179,11 +187,36 @@ impl Definitions {
     }
 }
 
-fn list(input: &mut Input<'_>) -> Option<TitleList> {
+/// Reads a list of titles. Short texts take more in memory than in the file: that is taken off `room`.
+fn list(input: &mut Input<'_>, room: &mut usize) -> Option<TitleList> {
     let mut list = TitleList::default();
     for _ in 0..input.count(input.0.len())? {
         let index = TitleIndex(u32::try_from(input.number()?).ok()?);
-        list.titles.push(Title { index, text: input.text()?.to_string() });
+        let text = input.text()?;
+        *room = room.checked_sub(TITLE.saturating_sub(text.len()))?;
+        list.titles.push(Title { index, text: text.to_string() });
     }
     Some(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_without_text_take_room_too() {
+        let mut payload = Vec::new();
+        // No objects; one language, with 1,000 names and no help texts.
+        [0, 1, 9, 1000].into_iter().for_each(|number| put(&mut payload, number));
+        for index in 0..1000 {
+            put(&mut payload, index);
+            put_bytes(&mut payload, b"");
+        }
+        put(&mut payload, 0);
+        let add = |room: &mut usize| Definitions::default().add(Input(&payload), room);
+        let mut room = 1000 * TITLE + 5;
+        assert!(add(&mut room).is_some());
+        assert_eq!(room, 5);
+        assert!(add(&mut (1000 * TITLE - 1)).is_none());
+    }
 }

@@ -182,8 +182,8 @@ pub(crate) struct Reader {
     /// Objects that are left out because their index had another name before. The offset is that of
     /// the definitions with the new name; samples behind it are read without the object.
     left_out: HashMap<TitleIndex, u64>,
-    /// The decompressed bytes of all definitions and heads so far.
-    facts: usize,
+    /// How many more bytes the definitions and heads may take.
+    room: usize,
     /// Length and checksum of the payloads of definitions and heads that were read: the file has
     /// each of them twice.
     known: HashSet<(u32, u32)>,
@@ -216,7 +216,7 @@ impl Reader {
             is_cut: false,
             definitions: Definitions::default(),
             left_out: HashMap::new(),
-            facts: 0,
+            room: MOST,
             known: HashSet::new(),
             machine: None,
             damage: Vec::new(),
@@ -298,13 +298,14 @@ impl Reader {
         }
         let mut stream = decompressor().map_err(|cause| self.frames.failed(cause))?;
         let mut plain = Vec::new();
-        is_sound &= decompress(&mut stream, &self.frames.payload, &mut plain).is_some();
-        self.facts += plain.len();
+        // All frames together get no more room than one, and none is unpacked once it is used up.
+        is_sound =
+            is_sound && unpack(&mut stream, &self.frames.payload, &mut plain, self.room).is_some();
+        self.room = self.room.saturating_sub(plain.len());
         let is_read = is_sound
-            && self.facts <= MOST
             && match header.kind {
                 FrameKind::Head => self.read_head(&plain).is_some(),
-                _ => match self.definitions.add(Input(&plain)) {
+                _ => match self.definitions.add(Input(&plain), &mut self.room) {
                     Some(left_out) => {
                         for (object, names) in left_out {
                             self.left_out.entry(object).or_insert(at);
@@ -510,6 +511,16 @@ pub(super) fn decompress(
     payload: &[u8],
     out: &mut Vec<u8>,
 ) -> Option<()> {
+    unpack(stream, payload, out, MOST)
+}
+
+/// Decompresses a payload into `out`; `None` where it is damaged or longer than `most` bytes.
+fn unpack(
+    stream: &mut raw::Decoder<'_>,
+    payload: &[u8],
+    out: &mut Vec<u8>,
+    most: usize,
+) -> Option<()> {
     out.clear();
     let mut input = InBuffer::around(payload);
     let mut chunk = [0; 1 << 14];
@@ -519,7 +530,7 @@ pub(super) fn decompress(
         stream.run(&mut input, &mut output).ok()?;
         let made = output.as_slice();
         out.extend_from_slice(made);
-        if out.len() > MOST {
+        if out.len() > most {
             return None;
         }
         if made.len() < 1 << 14 {
@@ -527,6 +538,26 @@ pub(super) fn decompress(
             if is_read || input.pos() == before {
                 return is_read.then_some(());
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_payload_is_unpacked_no_further_than_its_room() {
+        let payload = zstd::bulk::compress(&vec![0; 1 << 20], 3).unwrap();
+        let unpacked = |most| {
+            let mut out = Vec::new();
+            let done = unpack(&mut decompressor().unwrap(), &payload, &mut out, most);
+            (done, out.len())
+        };
+        assert_eq!(unpacked(1 << 20), (Some(()), 1 << 20));
+        for most in [(1 << 20) - 1, 1 << 16, 0] {
+            let (done, length) = unpacked(most);
+            assert!(done.is_none() && length <= most + (1 << 14), "{most}: {length}");
         }
     }
 }
