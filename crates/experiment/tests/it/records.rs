@@ -115,6 +115,33 @@ fn records_reach_callback_channel_and_file() {
 }
 
 #[test]
+fn a_delivery_and_an_event_source_that_panic_are_failures_and_take_no_other_records_with_them() {
+    let memory = Memory::default();
+    let callback = |_: &RecordBatch<'_>, _: &[Section]| panic!("no such shop");
+    let builder = Experiment::builder().deliver(callback);
+    let experiment = builder.deliver(JsonLines::new(memory.clone())).start().unwrap();
+    experiment.bind(Burst::new(30), context(shown())).unwrap();
+    let mut burst = Burst::new(70);
+    let mut left = 20;
+    burst.before = Box::new(move || {
+        left -= 1;
+        assert_ne!(left, 0, "no more");
+    });
+    experiment.bind(burst, context(shown())).unwrap();
+    let end = experiment.end();
+    assert_eq!((end.bindings[0].events, end.bindings[1].events), (30, 19));
+    assert_eq!(end.bindings[0].failure, None);
+    let failure = end.bindings[1].failure.as_deref().unwrap();
+    assert!(failure.contains("no more") && end.bindings[1].ended, "{failure}");
+    assert_eq!(end.summary.events[0].count, 49);
+    assert_eq!(end.failures.len(), 1, "{:?}", end.failures);
+    assert!(end.failures[0].contains("no such shop"), "{:?}", end.failures);
+    let lines = memory.lines();
+    assert_eq!(lines.iter().filter(|line| line["kind"] == "record").count(), 49);
+    assert_eq!(lines.last().unwrap()["kind"], "end");
+}
+
+#[test]
 fn a_binding_ends_with_its_event_source() {
     let experiment = Experiment::builder().start().unwrap();
     let handle = experiment.handle();
