@@ -127,16 +127,18 @@ fn delivered(
 
 impl Bound {
     /// Whether the filter lets a record through by the duration of the section that it ends,
-    /// without the calls in it; `true` without a filter, or if the filter has no duration for the
+    /// without the calls in it, and by its readings; `true` without a filter, or if the filter has no duration for the
     /// record's name. With a duration, only ends of sections pass, and only if the duration of the
     /// section is known and matches.
     fn chooses(&self, record: &EventRecord, section: Option<&Section>) -> bool {
         let mut filter = locked(&self.filter);
         let name = &record.event.name;
         match filter.as_mut() {
-            Some(filter) if filter.has_seconds(name) => section
-                .and_then(Section::corrected)
-                .is_some_and(|time| filter.wants_section(name, time.as_secs_f64())),
+            Some(filter) if filter.has_seconds(name) => {
+                section.and_then(Section::corrected).is_some_and(|time| {
+                    filter.wants_section(name, time.as_secs_f64(), &record.readings)
+                })
+            }
             _ => true,
         }
     }
