@@ -204,8 +204,9 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         events: args.on.clone(),
         pairs: vec![Pair::of_command(&args.on, alive)],
         process,
+        about,
     };
-    let manager = managed.serve(&folder.manage(), words(args)).map_err(failed)?;
+    let manager = managed.serve(&folder.manage()).map_err(failed)?;
     let heard = end_on_signal(signals, program.ender());
     let code = program.wait()?;
     // Events that are measured later do not belong to the program's run time.
