@@ -17,7 +17,8 @@
 use crate::EventKind;
 use crate::event::PerfEvent;
 use crate::record::{RecordColumn, RecordedReading};
-use perfhive_engine::measure::{Readings, SensorName};
+use crate::run::columns_of;
+use perfhive_engine::measure::{MeasureError, MeasurementContext, Readings, SensorName};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -247,6 +248,18 @@ impl EventFilter {
             rule.terms.extend(other.rules.iter().flat_map(|one| one.terms.clone()));
         }
         self
+    }
+
+    /// Fails if [`Experiment::bind_where`](crate::Experiment::bind_where) would refuse this filter
+    /// with this context.
+    ///
+    /// # Errors
+    /// A sensor of the filter that the context does not have, or has several times; a context that
+    /// experiments do not take.
+    pub fn check(&self, context: &MeasurementContext) -> Result<(), MeasureError> {
+        let columns = columns_of(context)?;
+        let bound = self.clone().bound(&columns);
+        bound.map(drop).map_err(|why| MeasureError::Refused(why.to_string().into()))
     }
 
     /// The filter, prepared for records with these columns; an error if a sensor of the filter
