@@ -17,8 +17,8 @@ pub trait Delivery: Send {
     /// for which the delivery had no room.
     ///
     /// # Errors
-    /// An error where the delivery cannot go on. The delivery gets no more records, and the end of
-    /// the experiment names the error, unless the delivery was
+    /// An error where the delivery cannot go on; a panic is taken for one. The delivery gets no more
+    /// records, and the end of the experiment names the error, unless the delivery was
     /// [added later](crate::ExperimentHandle::deliver).
     fn deliver(&mut self, batch: &RecordBatch<'_>, sections: &[Section]) -> io::Result<u64>;
 

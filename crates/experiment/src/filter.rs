@@ -16,8 +16,9 @@
 
 use crate::EventKind;
 use crate::event::PerfEvent;
-use crate::record::RecordColumn;
-use perfhive_engine::measure::{Readings, SensorName};
+use crate::record::{RecordColumn, RecordedReading};
+use crate::run::columns_of;
+use perfhive_engine::measure::{MeasureError, MeasurementContext, Readings, SensorName};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -249,6 +250,18 @@ impl EventFilter {
         self
     }
 
+    /// Fails if [`Experiment::bind_where`](crate::Experiment::bind_where) would refuse this filter
+    /// with this context.
+    ///
+    /// # Errors
+    /// A sensor of the filter that the context does not have, or has several times; a context that
+    /// experiments do not take.
+    pub fn check(&self, context: &MeasurementContext) -> Result<(), MeasureError> {
+        let columns = columns_of(context)?;
+        let bound = self.clone().bound(&columns);
+        bound.map(drop).map_err(|why| MeasureError::Refused(why.to_string().into()))
+    }
+
     /// The filter, prepared for records with these columns; an error if a sensor of the filter
     /// names no column or several columns.
     pub(crate) fn bound(self, columns: &[RecordColumn]) -> Result<BoundFilter, BadFilter> {
@@ -323,6 +336,17 @@ impl BoundRule {
     fn is_for(&self, name: &str, kind: EventKind) -> bool {
         self.name.as_deref().is_none_or(|it| it == name) && self.kind.is_none_or(|it| it == kind)
     }
+
+    fn has_seconds(&self) -> bool {
+        self.terms.iter().any(|term| matches!(term, Term::Seconds(..)))
+    }
+
+    /// Whether the terms with sensors hold; `value` returns the value of a column, `None` without one.
+    fn wants_values(&self, value: impl Fn(usize) -> Option<f64>) -> bool {
+        self.sensors.iter().all(|(place, comparison, limit)| {
+            value(*place).is_some_and(|value| comparison.holds(value, *limit))
+        })
+    }
 }
 
 impl BoundFilter {
@@ -334,11 +358,17 @@ impl BoundFilter {
     /// passes all of them but `every` counts as one for `every`.
     pub(crate) fn wants(&mut self, event: &PerfEvent) -> Choice {
         let Some(rule) = self.rule(&event.name, event.kind) else { return Choice::Now };
+        // By `seconds` only ends are recorded. A start is measured for the sake of its end, so what is asked is
+        // whether the end is wanted.
+        let kind = match event.kind {
+            EventKind::Start if rule.has_seconds() => EventKind::End,
+            kind => kind,
+        };
         let holds = rule.terms.iter().all(|term| match term {
             Term::Process(comparison, limit) => comparison.holds(f64::from(event.process), *limit),
             Term::Thread(comparison, limit) => comparison.holds(f64::from(event.thread), *limit),
             Term::Name(pattern, is_equal) => matches(pattern, &event.name) == *is_equal,
-            Term::Kind(kind, is_equal) => (event.kind == *kind) == *is_equal,
+            Term::Kind(it, is_equal) => (kind == *it) == *is_equal,
             Term::Seconds(..) | Term::Sensor(..) | Term::Every(_) => true,
         });
         if !holds {
@@ -354,40 +384,44 @@ impl BoundFilter {
     }
 
     /// Whether the terms with sensors let through an event with these readings; `true` if the
-    /// filter has no such terms for the event. A comparison with a sensor without a value is false.
+    /// filter has no such terms for the event, or has `seconds` too, so that
+    /// [`wants_section`](Self::wants_section) decides. A comparison with a sensor without a value is false.
     pub(crate) fn wants_readings(&mut self, event: &PerfEvent, readings: &Readings) -> bool {
         let Some(rule) = self.rule(&event.name, event.kind) else { return true };
-        rule.sensors.iter().all(|(place, comparison, limit)| {
-            let reading = readings.iter().find(|reading| reading.asked == *place);
-            let value = reading.and_then(|reading| reading.value.as_ref().ok());
-            value.is_some_and(|value| comparison.holds(value.as_f64(), *limit))
-        })
+        rule.has_seconds()
+            || rule.wants_values(|place| {
+                let reading = readings.iter().find(|reading| reading.asked == place)?;
+                reading.value.as_ref().ok().map(|value| value.as_f64())
+            })
     }
 
     /// Whether the filter has a term `seconds` for sections of this name, that is, for ends of this
     /// name.
     pub(crate) fn has_seconds(&self, name: &str) -> bool {
-        let is_it = |term: &Term| matches!(term, Term::Seconds(..));
-        self.rules
-            .iter()
-            .find(|rule| rule.is_for(name, EventKind::End))
-            .is_some_and(|rule| rule.terms.iter().any(is_it))
+        let mut rules = self.rules.iter();
+        rules.find(|rule| rule.is_for(name, EventKind::End)).is_some_and(BoundRule::has_seconds)
     }
 
     /// Whether the filter has a term `seconds` for any name.
     pub(crate) fn is_by_seconds(&self) -> bool {
-        let mut terms = self.rules.iter().flat_map(|rule| &rule.terms);
-        terms.any(|term| matches!(term, Term::Seconds(..)))
+        self.rules.iter().any(BoundRule::has_seconds)
     }
 
-    /// Whether the terms `seconds` let through a section of this name and duration; `true` if the
-    /// filter has no such term for it.
-    pub(crate) fn wants_section(&mut self, name: &str, seconds: f64) -> bool {
+    /// Whether the terms `seconds` and those with sensors let through a section of this name and
+    /// duration, at the end of which these were the readings; `true` if the filter has no such terms
+    /// for it.
+    pub(crate) fn wants_section(
+        &mut self,
+        name: &str,
+        seconds: f64,
+        readings: &[RecordedReading],
+    ) -> bool {
         let Some(rule) = self.rule(name, EventKind::End) else { return true };
-        rule.terms.iter().all(|term| match term {
+        let is_long = rule.terms.iter().all(|term| match term {
             Term::Seconds(comparison, limit) => comparison.holds(seconds, *limit),
             _ => true,
-        })
+        });
+        is_long && rule.wants_values(|place| readings.get(place)?.value)
     }
 }
 

@@ -10,7 +10,7 @@
 //! | `{"do": "bind", "event": E, "sensors": [...]}`, with `"where"` for a filter | `{"note": N}`, a note for people or `null` |
 //! | `{"do": "start"}`, `"stop"`, with `"source"` for one event source | `{"bindings": N}` |
 //! | `{"do": "limit", "events": N}`, `null` for no limit; with `"source"` for one event source; with `"where"` for another filter (`"none"` for no filter), which without a source is not for intervals | `{"bindings": N}` |
-//! | `{"do": "fetch"}` | the lines of [`JsonLines`] from now on, and `{"kind": "alive"}` each second |
+//! | `{"do": "fetch"}` | a line `experiment`, the lines of [`JsonLines`] from now on, and `{"kind": "alive"}` each second |
 //!
 //! An answer `{"error": "...", "why": W}` reports an error. W is `missing` where something named does not exist,
 //! `refused` for a wrong request, and `failed` for something that the experiment could not do.
@@ -90,7 +90,8 @@ pub struct ExperimentManager {
 
 impl ExperimentManager {
     /// Listens at a path where no file exists yet, in a folder of this user. `about` returns a JSON
-    /// object that describes the experiment. `bind` makes another binding, and returns a note about
+    /// object that describes the experiment; records that are fetched have its `machine`, `program`, `pid` and
+    /// `started` (a time as in RFC 3339) in their first line. `bind` makes another binding, and returns a note about
     /// it for people, if there is one. `sensors` returns the sensors that can be bound; if it is
     /// given a text, only those with the text in their names. Errors of `bind` and `sensors` reach
     /// the other side: [`io::ErrorKind::NotFound`] and [`io::ErrorKind::InvalidInput`] as such, and
@@ -379,7 +380,9 @@ fn fetch(stream: &mut UnixStream, served: &Served) -> io::Result<()> {
     let (sender, receiver): (_, Receiver<Vec<u8>>) = sync_channel(1024);
     let waiting = Arc::new(AtomicUsize::new(0));
     let queue = Queue { sender, waiting: Arc::clone(&waiting) };
-    served.handle.deliver(JsonLines::new(queue));
+    let mut lines = JsonLines::new(queue);
+    lines.line(&first_line(&(served.about)()))?;
+    served.handle.deliver(lines);
     loop {
         match receiver.recv_timeout(Duration::from_secs(1)) {
             Ok(lines) => {
@@ -391,6 +394,17 @@ fn fetch(stream: &mut UnixStream, served: &Served) -> io::Result<()> {
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
         }
     }
+}
+
+/// The first line of records: what the description of an experiment says of program, machine and beginning.
+fn first_line(about: &Value) -> Value {
+    let mut line = json!({"kind": "experiment", "version": 1});
+    for key in ["machine", "program", "pid", "started"] {
+        if let Some(value) = about.get(key) {
+            line[key] = value.clone();
+        }
+    }
+    line
 }
 
 /// The lines that wait for a client. If too many bytes wait, writing fails, which ends the delivery

@@ -11,8 +11,11 @@ use crate::filter::{BadFilter, EventFilter};
 use crate::record::{CAPACITY, Half, RecordColumn, RecordStore};
 use crate::section::Sections;
 use crate::summary::ExperimentSummary;
-use binding::{Bound, columns_of};
+use binding::Bound;
+pub(crate) use binding::columns_of;
 use perfhive_engine::measure::{MeasureError, MeasurementContext};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
@@ -109,7 +112,7 @@ pub struct BindingCounts {
     pub limit: Option<u64>,
     /// The sensors that are read at each event.
     pub columns: Vec<RecordColumn>,
-    /// The error with which the binding ended before the experiment; `None` if there was none.
+    /// The error or panic with which the binding ended before the experiment; `None` if there was none.
     pub failure: Option<String>,
 }
 
@@ -283,7 +286,7 @@ impl Experiment {
             std::mem::take(&mut *locked(&shared.threads))
         };
         for thread in threads {
-            // A panic is the thread's own; its records so far are delivered.
+            // A panic is the failure of its binding.
             let _ = thread.join();
         }
         locked(&shared.wanted).end = true;
@@ -340,7 +343,9 @@ impl ExperimentHandle {
         let bound = Arc::new(Bound::new(&*source, columns, store, filter));
         let (theirs, shared) = (Arc::clone(&bound), Arc::clone(&self.0));
         let work = move || {
-            if let Err(error) = theirs.work(source, context, &shared) {
+            let worked = catch_unwind(AssertUnwindSafe(|| theirs.work(source, context, &shared)));
+            let worked = worked.unwrap_or_else(|panic| Err(panicked(&*panic)));
+            if let Err(error) = worked {
                 *locked(&theirs.failure) = Some(error);
             }
             // Set after the failure, so that a reader that sees the end sees the failure, too.
@@ -446,5 +451,14 @@ impl ExperimentHandle {
         let list = locked(&self.0.bound);
         let of_source = list.iter().filter(|one| source.is_none_or(|it| it == &*one.bound.source));
         of_source.inspect(|one| change(&one.bound)).count()
+    }
+}
+
+/// What is said of an event source, a sensor or a delivery that panicked, with the panic's message.
+fn panicked(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    match text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)) {
+        Some(text) => format!("panicked: {text}"),
+        None => "panicked".to_string(),
     }
 }

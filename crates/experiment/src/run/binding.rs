@@ -52,7 +52,7 @@ pub(super) struct Bound {
 }
 
 /// The sensors of a context; an error where one of them has not exactly one reading.
-pub(super) fn columns_of(context: &MeasurementContext) -> Result<Vec<RecordColumn>, MeasureError> {
+pub(crate) fn columns_of(context: &MeasurementContext) -> Result<Vec<RecordColumn>, MeasureError> {
     let mut columns = Vec::new();
     for reading in context.values()?.iter() {
         // A sensor without an instance has no reading: this one is of a sensor behind it.

@@ -1,10 +1,12 @@
 //! The thread that delivers records.
 
-use super::{Bound, DeliveryOutcome, Shared};
+use super::{Bound, DeliveryOutcome, Shared, panicked};
 use crate::deliver::Delivery;
 use crate::event::locked;
 use crate::record::{EventRecord, RecordBatch};
 use crate::section::{Section, Sections};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -95,10 +97,10 @@ impl DeliveryOutcome {
         if batch.is_empty() {
             return;
         }
-        self.guests.retain_mut(|guest| guest.deliver(batch, &ended).is_ok());
+        self.guests.retain_mut(|guest| delivered(guest, batch, &ended).is_ok());
         let failures = &mut self.failures;
         failures.iter_mut().for_each(|(_, missing)| *missing += batch.len() as u64);
-        self.deliveries.retain_mut(|delivery| match delivery.deliver(batch, &ended) {
+        self.deliveries.retain_mut(|delivery| match delivered(delivery, batch, &ended) {
             Ok(lost) => {
                 binding.undelivered.fetch_add(lost, Ordering::Relaxed);
                 true
@@ -111,18 +113,32 @@ impl DeliveryOutcome {
     }
 }
 
+/// Delivers a batch to one delivery. A panic there is an error: other deliveries and the figures lose nothing by it.
+fn delivered(
+    delivery: &mut Box<dyn Delivery>,
+    batch: &RecordBatch<'_>,
+    sections: &[Section],
+) -> io::Result<u64> {
+    let told = catch_unwind(AssertUnwindSafe(|| delivery.deliver(batch, sections)));
+    told.unwrap_or_else(|panic| {
+        Err(io::Error::other(format!("the delivery {}", panicked(&*panic))))
+    })
+}
+
 impl Bound {
     /// Whether the filter lets a record through by the duration of the section that it ends,
-    /// without the calls in it; `true` without a filter, or if the filter has no duration for the
+    /// without the calls in it, and by its readings; `true` without a filter, or if the filter has no duration for the
     /// record's name. With a duration, only ends of sections pass, and only if the duration of the
     /// section is known and matches.
     fn chooses(&self, record: &EventRecord, section: Option<&Section>) -> bool {
         let mut filter = locked(&self.filter);
         let name = &record.event.name;
         match filter.as_mut() {
-            Some(filter) if filter.has_seconds(name) => section
-                .and_then(Section::corrected)
-                .is_some_and(|time| filter.wants_section(name, time.as_secs_f64())),
+            Some(filter) if filter.has_seconds(name) => {
+                section.and_then(Section::corrected).is_some_and(|time| {
+                    filter.wants_section(name, time.as_secs_f64(), &record.readings)
+                })
+            }
             _ => true,
         }
     }

@@ -161,12 +161,12 @@ fn records_are_fetched_until_the_end() {
         let line: Option<Value> = client.next_line().unwrap();
         line.map(|line| kinds.push(line["kind"].as_str().unwrap().to_string())).is_some()
     };
-    for _ in 0..3 {
+    for _ in 0..4 {
         assert!(next(&mut client));
     }
     let end = experiment.end();
     while next(&mut client) {}
-    assert_eq!(kinds[..2], ["source", "record"]);
+    assert_eq!(kinds[..3], ["experiment", "source", "record"]);
     assert_eq!(kinds.last().unwrap(), "end");
     assert!(end.failures.is_empty());
     drop(manager);

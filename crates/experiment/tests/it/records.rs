@@ -115,6 +115,33 @@ fn records_reach_callback_channel_and_file() {
 }
 
 #[test]
+fn a_delivery_and_an_event_source_that_panic_are_failures_and_take_no_other_records_with_them() {
+    let memory = Memory::default();
+    let callback = |_: &RecordBatch<'_>, _: &[Section]| panic!("no such shop");
+    let builder = Experiment::builder().deliver(callback);
+    let experiment = builder.deliver(JsonLines::new(memory.clone())).start().unwrap();
+    experiment.bind(Burst::new(30), context(shown())).unwrap();
+    let mut burst = Burst::new(70);
+    let mut left = 20;
+    burst.before = Box::new(move || {
+        left -= 1;
+        assert_ne!(left, 0, "no more");
+    });
+    experiment.bind(burst, context(shown())).unwrap();
+    let end = experiment.end();
+    assert_eq!((end.bindings[0].events, end.bindings[1].events), (30, 19));
+    assert_eq!(end.bindings[0].failure, None);
+    let failure = end.bindings[1].failure.as_deref().unwrap();
+    assert!(failure.contains("no more") && end.bindings[1].ended, "{failure}");
+    assert_eq!(end.summary.events[0].count, 49);
+    assert_eq!(end.failures.len(), 1, "{:?}", end.failures);
+    assert!(end.failures[0].contains("no such shop"), "{:?}", end.failures);
+    let lines = memory.lines();
+    assert_eq!(lines.iter().filter(|line| line["kind"] == "record").count(), 49);
+    assert_eq!(lines.last().unwrap()["kind"], "end");
+}
+
+#[test]
 fn a_binding_ends_with_its_event_source() {
     let experiment = Experiment::builder().start().unwrap();
     let handle = experiment.handle();
@@ -401,7 +428,6 @@ fn filter_that_was_changed_meanwhile_lengthens_no_section() {
 
 #[test]
 fn sections_are_chosen_by_their_seconds() {
-    let memory = Memory::default();
     let name: Arc<str> = "work".into();
     let mut events = Vec::new();
     for number in 1..=20 {
@@ -412,18 +438,31 @@ fn sections_are_chosen_by_their_seconds() {
         }
     }
     events.reverse();
-    let experiment = Experiment::builder().deliver(JsonLines::new(memory.clone())).start().unwrap();
-    let long: EventFilter = "seconds > 0.0155".parse().unwrap();
-    experiment.bind_where(Sections(events), context(shown()), long).unwrap();
-    let end = experiment.end();
-    let lines = memory.lines();
-    let of = |kind: &str| lines.iter().filter(|line| line["kind"] == kind).count();
-    assert_eq!((of("record"), of("section")), (5, 5));
-    assert!(lines.iter().all(|line| line["type"] != "start"));
-    let counts = &end.bindings[0];
-    assert_eq!((counts.events, counts.filtered, end.summary.unmatched), (5, 35, 0));
-    let section = end.summary.events.iter().find(|one| one.kind.is_none()).unwrap();
-    assert_eq!((section.count, section.time.min()), (5, Some(0.016)));
+    for (filter, kept) in [
+        ("seconds > 0.0155", 5),
+        // The other terms are about the ends, too.
+        ("type = end and seconds > 0.0155", 5),
+        ("seconds > 0.0155 and 'Speed' = 42 and type != start", 5),
+        ("'Speed' > 42 and seconds > 0.0155", 0),
+        ("type = start and seconds > 0.0155", 0),
+    ] {
+        let memory = Memory::default();
+        let builder = Experiment::builder().deliver(JsonLines::new(memory.clone()));
+        let experiment = builder.start().unwrap();
+        let long: EventFilter = filter.parse().unwrap();
+        experiment.bind_where(Sections(events.clone()), context(shown()), long).unwrap();
+        let end = experiment.end();
+        let lines = memory.lines();
+        let of = |kind: &str| lines.iter().filter(|line| line["kind"] == kind).count() as u64;
+        assert_eq!((of("record"), of("section")), (kept, kept), "{filter}");
+        assert!(lines.iter().all(|line| line["type"] != "start"));
+        let counts = &end.bindings[0];
+        assert_eq!((counts.events, counts.filtered), (kept, 40 - kept), "{filter}");
+        assert_eq!(end.summary.unmatched, 0, "{filter}");
+        let section = end.summary.events.iter().find(|one| one.kind.is_none());
+        let times = section.map(|section| (section.count, section.time.min()));
+        assert_eq!(times, (kept > 0).then_some((5, Some(0.016))), "{filter}");
+    }
 }
 
 #[test]

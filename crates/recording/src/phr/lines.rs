@@ -57,11 +57,13 @@ pub struct EventRecording {
     synced: Instant,
     /// Whether the file's entry in its folder is on the disk.
     is_named: bool,
+    /// The head of a recording that replaces another one, until the first lines are written.
+    head: Option<String>,
 }
 
 impl EventRecording {
     /// Creates a recording of the experiment with a program on the machine called `machine`. A file
-    /// of this name is replaced.
+    /// of this name is replaced, once there are lines to write: until then it stays as it is.
     ///
     /// # Errors
     /// If the file cannot be written, or another program writes it.
@@ -73,7 +75,7 @@ impl EventRecording {
         let path = path.as_ref();
         let failed = |cause: io::Error| write_error(path, &cause);
         let file = exclusive(path)?;
-        file.set_len(0).map_err(failed)?;
+        let is_new = file.metadata().map_err(failed)?.len() == 0;
         let mut recording = Self {
             path: path.to_path_buf(),
             file,
@@ -82,6 +84,7 @@ impl EventRecording {
             frame: Vec::new(),
             synced: Instant::now(),
             is_named: false,
+            head: None,
         };
         let head = json!({
             "perfhive": env!("CARGO_PKG_VERSION"),
@@ -90,8 +93,20 @@ impl EventRecording {
             "system": null,
             "interval": null,
         });
-        recording.put(FrameKind::Head, head.to_string().as_bytes()).map_err(failed)?;
+        recording.head = Some(head.to_string());
+        if is_new {
+            recording.put_head().map_err(failed)?;
+        }
         Ok(recording)
+    }
+
+    /// Writes the head, if it is not written yet, in the place of what the file has.
+    fn put_head(&mut self) -> io::Result<()> {
+        if let Some(head) = self.head.take() {
+            self.file.set_len(0)?;
+            self.put(FrameKind::Head, head.as_bytes())?;
+        }
+        Ok(())
     }
 
     /// Writes a frame with this kind and payload in one call.
@@ -131,7 +146,7 @@ impl Write for EventRecording {
         let last = room.iter().rposition(|byte| *byte == b'\n');
         let part = last.and_then(|last| room.get(..=last)).unwrap_or(room);
         if !part.is_empty() {
-            let written = self.put(FrameKind::Lines, part);
+            let written = self.put_head().and_then(|()| self.put(FrameKind::Lines, part));
             written.map_err(|cause| io::Error::other(write_error(&self.path, &cause)))?;
         }
         Ok(part.len())

@@ -46,6 +46,8 @@ pub(super) struct Managed {
     pub(super) pairs: Vec<Pair>,
     /// The process ID of the program.
     pub(super) process: u32,
+    /// The first line of the records, with the program and its arguments.
+    pub(super) about: Value,
 }
 
 /// The name of an event source of starts, ends or both, with its events. The missing half of a
@@ -71,14 +73,9 @@ impl Pair {
 }
 
 impl Managed {
-    /// Lets other processes manage the experiment; `program` has the program and its arguments.
-    pub(super) fn serve(
-        self,
-        socket: &Path,
-        program: Vec<String>,
-    ) -> io::Result<ExperimentManager> {
-        let process = self.process;
-        let names = self.names.clone();
+    /// Lets other processes manage the experiment.
+    pub(super) fn serve(self, socket: &Path) -> io::Result<ExperimentManager> {
+        let (of_program, names) = (self.about.clone(), self.names.clone());
         let about = move || {
             let wanted = names.as_ref().map(|names| names.wanted()).unwrap_or_default();
             let others = names.as_ref().map(|names| names.others()).unwrap_or_default();
@@ -87,8 +84,10 @@ impl Managed {
             let mut events = BOUND.to_vec();
             events.extend(names.as_ref().map(|_| "call NAME"));
             json!({
-                "program": program,
-                "pid": process,
+                "machine": of_program["machine"],
+                "program": of_program["program"],
+                "pid": of_program["pid"],
+                "started": of_program["started"],
                 "events": events,
                 "calls": wanted.iter().map(|name| &**name).collect::<Vec<&str>>(),
                 "other_calls": others.collect::<Vec<Value>>(),

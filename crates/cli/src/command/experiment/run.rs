@@ -2,6 +2,7 @@
 
 use super::around::Around;
 use super::managed::{Managed, Pair};
+use super::output::{NamedFile, RecordsFile};
 use super::program::{HeldProgram, ProgramEnder};
 use super::sources::{LineEvents, SignalEvents};
 use super::table;
@@ -59,8 +60,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
                     that name";
         return Err(Failure::Usage(what.to_string()));
     }
-    // A file that cannot be written is a mistake to be told at once. Its old contents stay until no other mistake is
-    // expected.
+    // A file that cannot be written is a mistake to be told at once. Its old contents stay until the program has begun.
     let is_stdout = args.output.as_deref() == Some(Path::new("/dev/stdout"));
     let file = match &args.output {
         // A redirected file that is opened by this name would have an offset of its own, at its beginning.
@@ -115,18 +115,27 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         lines.line(&about).map_err(failed)?;
         builder = builder.deliver(lines);
     }
+    let mut kept = Vec::new();
+    let mut records: Option<Box<dyn io::Write + Send>> = None;
     if let Some(file) = file {
-        if !is_stdout && file.metadata().is_ok_and(|about| about.is_file()) {
-            file.set_len(0).map_err(failed)?;
-        }
         let path = args.output.clone().unwrap_or_default();
-        let mut lines = JsonLines::new(NamedFile { file, path });
-        lines.line(&about).map_err(failed)?;
-        builder = builder.deliver(lines);
+        let is_file = !is_stdout && file.metadata().is_ok_and(|about| about.is_file());
+        records = Some(Box::new(NamedFile { file, path, is_old: is_file }));
     }
     if let Some(path) = args.output.as_ref().filter(|path| is_phr(path)) {
         let (machine, program) = (machine().unwrap_or_default(), words(args).join(" "));
-        let mut lines = JsonLines::new(EventRecording::create(path, &machine, &program)?);
+        records = Some(Box::new(EventRecording::create(path, &machine, &program)?));
+    }
+    if let Some(out) = records {
+        let is_old = |path: &PathBuf| {
+            fs::metadata(path).is_ok_and(|about| about.is_file() && about.len() > 0)
+        };
+        let out = RecordsFile::new(out);
+        match args.output.as_ref().is_some_and(is_old) && !is_stdout {
+            true => kept.push(out.clone()),
+            false => out.begin(),
+        }
+        let mut lines = JsonLines::new(out);
         lines.line(&about).map_err(failed)?;
         builder = builder.deliver(lines);
     }
@@ -186,15 +195,20 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     let mut intervals = Vec::new();
     for event in &args.on {
         if let ExperimentEvent::Interval(every) = event {
-            intervals.push((event, every, sensors.context()?));
+            let (context, filter) = (sensors.context()?, filter_of(args, event));
+            // Bound once the program has begun, when it is too late for an error.
+            filter.check(&context)?;
+            intervals.push((event, every, context, filter));
         }
     }
     let process = held.process();
     let (begun, begin) = (Instant::now(), PerfEvent::now(&"begin".into()).time);
     let program = held.begin()?;
-    for (event, every, context) in intervals {
+    kept.iter().for_each(RecordsFile::begin);
+    drop(kept);
+    for (event, every, context, filter) in intervals {
         let source = Interval::new(&event.to_string(), *every).since(begin);
-        experiment.bind_where(source, context, filter_of(args, event))?;
+        experiment.bind_where(source, context, filter)?;
     }
     let managed = Managed {
         handle: experiment.handle(),
@@ -204,8 +218,9 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         events: args.on.clone(),
         pairs: vec![Pair::of_command(&args.on, alive)],
         process,
+        about,
     };
-    let manager = managed.serve(&folder.manage(), words(args)).map_err(failed)?;
+    let manager = managed.serve(&folder.manage()).map_err(failed)?;
     let heard = end_on_signal(signals, program.ender());
     let code = program.wait()?;
     // Events that are measured later do not belong to the program's run time.
@@ -371,32 +386,6 @@ fn filter_of_names(
     named
         .chain(all.into_iter().map(|(_, filter)| filter))
         .fold(EventFilter::default(), EventFilter::or_else)
-}
-
-/// A file with its path in errors.
-struct NamedFile {
-    file: fs::File,
-    path: PathBuf,
-}
-
-impl NamedFile {
-    fn named<T>(&self, result: io::Result<T>) -> io::Result<T> {
-        result.map_err(|error| {
-            io::Error::new(error.kind(), format!("{}: {error}", self.path.display()))
-        })
-    }
-}
-
-impl io::Write for NamedFile {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes);
-        self.named(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        let flushed = self.file.flush();
-        self.named(flushed)
-    }
 }
 
 /// The program and its arguments.

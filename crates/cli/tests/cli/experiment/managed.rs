@@ -108,6 +108,9 @@ fn running_experiment_is_managed_from_another_process() {
     of(&["bind", &program, "call payment"]).ok();
     let fetched = of(&["fetch", &program, "-n", "5"]).ok();
     assert_eq!(fetched.matches(r#""kind":"record""#).count(), 5);
+    // What it is about is said as in the experiment's own file.
+    let file = std::fs::read_to_string(folder.path().join("records.jsonl")).unwrap();
+    assert_eq!(fetched.lines().next(), file.lines().next());
     let shown = of(&["list", &program]).ok();
     for word in ["interval 10ms", "Thread Count#", "100000", "Calls measured: checkout, payment"] {
         assert!(shown.contains(word), "{word}: {shown}");

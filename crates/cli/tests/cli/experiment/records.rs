@@ -1,6 +1,6 @@
 //! The records of experiments, in files: what reads them, damaged ones too.
-use super::{SHOP, compile, experiment, of_kind};
-use crate::run::{Folder, finish, perfhive};
+use super::{SHOP, compile, experiment, is_tidy, of_kind};
+use crate::run::{Folder, command, finish, perfhive};
 use serde_json::Value;
 use std::process::Command;
 
@@ -370,4 +370,36 @@ fn recording_of_an_experiment_that_is_killed_has_what_was_delivered() {
     let (count, said) = count();
     assert!(count >= before, "{count} {before}");
     assert!(said.contains("has no end") && !said.contains("damaged"), "{said}");
+}
+
+#[test]
+fn old_records_stay_where_nothing_begins() {
+    let folder = Folder::new();
+    for name in ["records.jsonl", "records.phr"] {
+        let file = folder.path().join(name);
+        let run = |words: &[&str]| {
+            let mut command = experiment(&folder, &["run", "--on", "interval 5ms", "-o"]);
+            finish(command.arg(&file).args(words))
+        };
+        assert_eq!(run(&["--", "sleep", "0.1"]).code, Some(0));
+        let old = std::fs::read(&file).unwrap();
+        let started = folder.path().join("started");
+        for words in [
+            &["--", "./no-such-program"][..],
+            &["--on", "above Process/Nothing 3", "--", "touch"],
+            &["--on", "signal USR1", "--where", "'Nothing' > 3", "--", "touch"],
+            &["--where", "interval 5ms: 'Nothing' > 3", "--", "touch"],
+        ] {
+            let run = run(&[words, &[started.to_str().unwrap()]].concat());
+            assert_eq!(run.code, Some(2), "{words:?}: {}", run.err);
+            assert_eq!(std::fs::read(&file).unwrap(), old, "{words:?}");
+        }
+        assert!(!started.exists());
+        // A new run replaces them all the same.
+        assert_eq!(run(&["--", "true"]).code, Some(0));
+        let report = finish(command().arg("report").arg(&file)).ok();
+        assert!(report.starts_with("true "), "{report}");
+        assert!(std::fs::read(&file).unwrap().len() < old.len());
+    }
+    is_tidy(&folder);
 }
