@@ -284,7 +284,7 @@ impl Source for Broker {
                 if entry.select(&ask.objects) {
                     left += usize::from(entry.status.state != ProviderState::Quarantined);
                 } else {
-                    faults.extend(entry.refused(&ask.objects));
+                    entry.refused(&ask.objects, owners, &mut faults);
                 }
             }
             // All providers are set to work before any is waited for.

@@ -132,6 +132,16 @@ impl HiveFile {
         Ok(Some(Hive::parse(self.scope, &bytes)))
     }
 
+    /// As [`read`](Self::read), for a reader: a file that others could make, but that is not there, is no
+    /// error. So it is with a `HOME` below `/tmp`. A file that comes later is tested.
+    fn read_if_there(&self, trust: Trust) -> Result<Option<(Hive, Vec<HiveFault>)>, RegisterError> {
+        self.read(trust).or_else(|refused| {
+            let found = std::fs::symlink_metadata(&self.file);
+            let is_missing = found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+            if is_missing { Ok(None) } else { Err(refused) }
+        })
+    }
+
     /// Reads the hive to change it; an empty hive if there is no file. A damaged hive is an error.
     fn read_whole(&self) -> Result<Hive, RegisterError> {
         let Some((hive, faults)) = self.read(Trust::of_caller())? else {
@@ -353,7 +363,7 @@ impl Registrar for HiveFile {
     fn registrations(&self) -> Result<(Registrations, Vec<RegisterFault>), RegisterError> {
         let mut all = Registrations::none();
         let mut faults = Vec::new();
-        let Some((hive, damaged)) = self.read(Trust::of_caller())? else {
+        let Some((hive, damaged)) = self.read_if_there(Trust::of_caller())? else {
             return Ok((all, faults));
         };
         faults.extend(damaged.iter().chain(&hive.warnings).map(|fault| self.fault(fault)));

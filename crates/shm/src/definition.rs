@@ -7,7 +7,7 @@ use crate::layout::{
 };
 use crate::layout::{MAGIC, VERSION, counter as entry};
 use perfhive_format::{
-    CounterKind, CounterType, DetailLevel, NumericSubtype, SizeFacet, TimerFacet,
+    Clock, CounterKind, CounterType, DetailLevel, Formula, NumericSubtype, SizeFacet, TimerFacet,
 };
 use std::collections::HashSet;
 
@@ -72,9 +72,12 @@ impl CounterDeclaration {
 
 /// The number of nanoseconds in a tick of a type with a time as value: 100, or 0 if the ticks are
 /// those of the reader's performance counter. `None` for other types. Programs count all such times
-/// in nanoseconds.
+/// in nanoseconds, but for those that [`wants_seconds`].
 pub(crate) fn nanoseconds_per_tick(counter_type: CounterType) -> Option<u64> {
     let CounterKind::Counter(subtype) = counter_type.kind() else { return None };
+    if wants_seconds(counter_type) {
+        return None;
+    }
     let is_time = match subtype {
         NumericSubtype::Rate => counter_type.unit() == "%",
         NumericSubtype::Fraction => counter_type.unit() == "s",
@@ -85,6 +88,15 @@ pub(crate) fn nanoseconds_per_tick(counter_type: CounterType) -> Option<u64> {
         TimerFacet::Ns100 | TimerFacet::Object => is_time.then_some(100),
         TimerFacet::Unknown => None,
     }
+}
+
+/// Whether the formula of a type divides the value by seconds and makes percent of it: a multi timer by
+/// another clock than that of 100 ns. A time in nanoseconds would be shown 10^9 times too large.
+fn wants_seconds(counter_type: CounterType) -> bool {
+    matches!(
+        Formula::of(counter_type),
+        Ok(Formula::MultiTimer(clock) | Formula::MultiTimerInverse(clock)) if clock != Clock::Ns100
+    )
 }
 
 /// The definition of a category, which does not change once it is published.
@@ -294,10 +306,14 @@ pub(crate) fn is_countable(counter_type: CounterType, base_type: Option<CounterT
 
 fn check_type(counter: &CounterDeclaration) -> Result<(), PublishError> {
     let CounterDeclaration { name, counter_type, base_type, .. } = counter;
-    if is_countable(*counter_type, *base_type) {
+    let in_seconds = wants_seconds(*counter_type);
+    if is_countable(*counter_type, *base_type) && !in_seconds {
         return Ok(());
     }
     let why = match base_type {
+        _ if in_seconds => "its formula takes whole seconds; PERF_100NSEC_MULTI_TIMER and \
+                            PERF_100NSEC_MULTI_TIMER_INV take times"
+            .to_string(),
         _ if counter_type.is_base() => "a base comes with the counter it belongs to".to_string(),
         Some(base) => format!("{base} cannot be its base"),
         None => "its values are not numbers".to_string(),
@@ -323,21 +339,28 @@ mod tests {
                 refused.push(info.winperf);
             }
         }
-        // Bases come with their counters; the remaining types have no number.
+        // Bases come with their counters. The remaining types have no number, or one in seconds.
         refused.retain(|name| !name.ends_with("_BASE"));
         assert_eq!(
             refused,
-            ["PERF_COUNTER_TEXT", "PERF_COUNTER_NODATA", "PERF_PRECISION_TIMESTAMP"]
+            [
+                "PERF_COUNTER_TEXT",
+                "PERF_COUNTER_MULTI_TIMER",
+                "PERF_COUNTER_MULTI_TIMER_INV",
+                "PERF_COUNTER_NODATA",
+                "PERF_PRECISION_TIMESTAMP",
+            ]
         );
     }
 
     #[test]
     fn times_are_counted_in_nanoseconds() {
         use CounterType as T;
-        for kind in [T::PERF_AVERAGE_TIMER, T::PERF_COUNTER_TIMER, T::PERF_COUNTER_MULTI_TIMER] {
+        for kind in [T::PERF_AVERAGE_TIMER, T::PERF_COUNTER_TIMER, T::PERF_COUNTER_TIMER_INV] {
             assert_eq!(nanoseconds_per_tick(kind), Some(0), "{kind}");
         }
-        for kind in [T::PERF_100NSEC_TIMER_INV, T::PERF_OBJ_TIME_TIMER] {
+        for kind in [T::PERF_100NSEC_TIMER_INV, T::PERF_OBJ_TIME_TIMER, T::PERF_100NSEC_MULTI_TIMER]
+        {
             assert_eq!(nanoseconds_per_tick(kind), Some(100), "{kind}");
         }
         for kind in [
@@ -348,6 +371,7 @@ mod tests {
             T::PERF_RAW_FRACTION,
             T::PERF_PRECISION_100NS_TIMER,
             T::PERF_COUNTER_LARGE_QUEUELEN_TYPE,
+            T::PERF_COUNTER_MULTI_TIMER,
         ] {
             assert_eq!(nanoseconds_per_tick(kind), None, "{kind}");
         }

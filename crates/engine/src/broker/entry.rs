@@ -143,12 +143,23 @@ impl Entry {
         self.is_selected
     }
 
-    /// The fault of a provider that offers nothing, for an answer to `Global` or `Costly`. `None`
-    /// for other queries, and for a provider that is disabled or offers objects.
-    pub(super) fn refused(&self, query: &ObjectQuery) -> Option<Fault> {
-        let everything = matches!(query, ObjectQuery::Global | ObjectQuery::Costly);
-        let missed = everything && self.status.state != ProviderState::Disabled;
-        self.refusal.clone().filter(|_| missed)
+    /// Adds the faults of a provider that offers nothing: one to an answer to `Global` or `Costly`, unless
+    /// the provider is disabled, and one for each object that a query names, that the provider registered,
+    /// and that no other provider offers. A provider that offers objects has none.
+    pub(super) fn refused(&self, query: &ObjectQuery, owners: &Owners, faults: &mut Vec<Fault>) {
+        let Some(refusal) = &self.refusal else { return };
+        match query {
+            ObjectQuery::Global | ObjectQuery::Costly => {
+                let is_missed = self.status.state != ProviderState::Disabled;
+                faults.extend(is_missed.then(|| refusal.clone()));
+            }
+            ObjectQuery::Indexes(list) => {
+                let registered = &self.registered.objects;
+                let missed = |o: &&TitleIndex| registered.contains(o) && !owners.contains_key(o);
+                faults.extend(list.iter().filter(missed).map(|o| refusal.clone().of_object(*o)));
+            }
+            ObjectQuery::Foreign(_) => {}
+        }
     }
 
     /// The fault of a provider that is in quarantine; `None` for any other provider.

@@ -192,7 +192,9 @@ impl Check {
         self.look_at_manifest();
         match self.library.take().map(HostedLibrary::close) {
             Some(Ok(())) => self.good("Close", "comes back"),
-            Some(Err(CallFault::Failed(message))) => self.wrong("Close", message),
+            Some(Err(CallFault::Failed(message) | CallFault::NoHost(message))) => {
+                self.wrong("Close", message);
+            }
             Some(Err(CallFault::TimedOut(_) | CallFault::NotYet(_))) => {
                 let message = "does not come back within half a second: readers do not wait for it";
                 self.warn("Close", message);

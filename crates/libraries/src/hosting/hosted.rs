@@ -56,6 +56,8 @@ pub(crate) enum CallFault {
     TimedOut(String),
     /// The library is still at work, or in a pause after a failure.
     NotYet(String),
+    /// The host process cannot be started, so that the library was not called; the text says why.
+    NoHost(String),
 }
 
 impl CallFault {
@@ -65,7 +67,10 @@ impl CallFault {
 
     /// The message that says why the call has no result.
     pub(crate) fn into_message(self) -> String {
-        let (Self::Failed(message) | Self::TimedOut(message) | Self::NotYet(message)) = self;
+        let (Self::Failed(message)
+        | Self::TimedOut(message)
+        | Self::NotYet(message)
+        | Self::NoHost(message)) = self;
         message
     }
 }
@@ -318,7 +323,8 @@ impl HostedLibrary {
         }
         match HostProcess::start(&self.command, self.registration.processes) {
             Ok(process) => self.process = Some(process),
-            Err(message) => return Err(self.fail(message)),
+            // This is no failure of the library: there is no pause.
+            Err(message) => return Err(CallFault::NoHost(message)),
         }
         let id = self.new_id();
         let of = &self.registration;

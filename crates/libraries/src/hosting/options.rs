@@ -22,10 +22,17 @@ pub struct HostCommand {
 }
 
 impl HostCommand {
-    /// A host program without arguments.
+    /// A host program without arguments. The command `perfhive` is a host with the argument `host`:
+    /// see [`perfhive`](Self::perfhive).
     #[must_use]
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self { program: program.into(), arguments: Vec::new() }
+    }
+
+    /// The command `perfhive` in a place of one's own, with the argument `host` that makes it a host.
+    #[must_use]
+    pub fn perfhive(program: impl Into<PathBuf>) -> Self {
+        Self { program: program.into(), arguments: vec!["host".into()] }
     }
 
     /// The running program itself, with one argument. The command `perfhive` uses the argument
@@ -53,7 +60,7 @@ impl HostCommand {
         let fixed = option_env!("PERFHIVE_HOST");
         let places = fixed.as_slice().iter().chain(usual.iter().filter(|_| fixed.is_none()));
         let mut programs = places.map(PathBuf::from).filter(|program| program.is_file());
-        programs.next().map(|program| Self { program, arguments: vec!["host".into()] })
+        programs.next().map(Self::perfhive)
     }
 }
 

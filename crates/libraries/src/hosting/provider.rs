@@ -78,6 +78,7 @@ impl Provider for ExtensionProvider {
     }
 
     fn open(&self, _: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {
-        Ok(Box::new(ExtensionSession::open(&self.state)?))
+        let opened = ExtensionSession::open(&self.state);
+        Ok(Box::new(opened.inspect_err(|error| self.state.log(&error.to_string()))?))
     }
 }

@@ -165,6 +165,11 @@ impl ExtensionSession {
                     }
                     return Err(ProviderError::NotYet(message));
                 }
+                // Other programs may have a host: the account must not count this as a failure.
+                Err(CallFault::NoHost(message)) => {
+                    state.log(&message);
+                    return Err(ProviderError::NotYet(message));
+                }
             };
             state.account.came_back(call.took);
             if let Some(note) = call.note.clone() {

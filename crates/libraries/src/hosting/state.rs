@@ -104,14 +104,14 @@ impl LibraryState {
         format!("left out object {object}, which {owner}; it may give {own}")
     }
 
-    /// The parked library, or else a library with a host process that starts with the first call. An error
-    /// if there is no host program.
+    /// The parked library, or else a library with a host process that starts with the first call. The error
+    /// `NotYet` if this program has no host program, which is no failure of the library.
     pub(crate) fn library(&self) -> Result<HostedLibrary, ProviderError> {
         if let Some(library) = lock(&self.parked).take() {
             return Ok(library);
         }
         let host = self.options.host.clone().ok_or_else(|| {
-            ProviderError::Failed(
+            ProviderError::NotYet(
                 "there is no program to run it in: install perfhive as /usr/bin/perfhive or \
                  /usr/local/bin/perfhive, or name a program (HostCommand, or PERFHIVE_HOST when \
                  perfhive is built)"

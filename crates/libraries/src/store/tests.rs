@@ -407,6 +407,36 @@ fn hive_that_would_not_be_read_is_not_created() {
     hive.register(&definition("A", 1), &place.functions).unwrap();
 }
 
+/// As with a `HOME` below `/tmp`: without a hive there is nothing to warn of, and `/tmp` stays as it is.
+#[test]
+fn missing_hive_below_a_folder_of_all_users_is_no_fault() {
+    let place = HiveFolder::new();
+    let shared = place.folder.path().join("shared");
+    let home = shared.join("home");
+    std::fs::create_dir(&shared).unwrap();
+    chmod(&shared, 0o1777);
+    let mut hive = HiveFile::new(Scope::User, home.join(".config/perfhive"));
+    let read = || {
+        let hive = HiveFile::new(Scope::User, home.join(".config/perfhive"));
+        let listed = hive.registrations().map(|(all, faults)| (all.providers.len(), faults.len()));
+        let read = ReadHives::read(&[hive], Trust::of_caller());
+        (listed.unwrap_or_default(), read.registrations.providers.len(), read.faults.len())
+    };
+    assert_eq!(hive.registrations().unwrap().1, []);
+    assert_eq!(read(), ((0, 0), 0, 0));
+    // Others could make the home: nothing is created in it.
+    let error = hive.register(&definition("A", 1), &place.functions).unwrap_err();
+    assert!(!error.to_string().contains("chmod"), "{error}");
+    assert!(error.to_string().contains("move it"), "{error}");
+    // A hive that comes is read, if it can be trusted.
+    std::fs::create_dir(&home).unwrap();
+    chmod(&home, 0o755);
+    hive.register(&definition("A", 1), &place.functions).unwrap();
+    assert_eq!(read(), ((1, 0), 1, 0));
+    chmod(&home, 0o777);
+    assert_eq!(ReadHives::read(&[hive], Trust::of_caller()).faults.len(), 1);
+}
+
 #[test]
 fn untrusted_library_is_neither_registered_nor_loaded() {
     let place = HiveFolder::new();

@@ -80,12 +80,14 @@ impl fmt::Display for Refusal {
                 write!(f, "{path} belongs to user {owner}; it must belong to {readers}")
             }
             Self::Writable { path, mode } => {
-                let path = path.display();
-                write!(
-                    f,
-                    "{path} may be written by others (mode {:04o}); chmod go-w {path}",
-                    mode & 0o7777
-                )
+                let (path, mode) = (path.display(), mode & 0o7777);
+                write!(f, "{path} may be written by others (mode {mode:04o}); ")?;
+                // A sticky folder such as /tmp is everybody's on purpose.
+                if mode & 0o1000 == 0 {
+                    write!(f, "chmod go-w {path}")
+                } else {
+                    f.write_str("move it to a folder that only root or its reader may write")
+                }
             }
             Self::Kind { path, what } => write!(f, "{} {what}", path.display()),
             Self::Io { path, error } => write!(f, "cannot open {}: {error}", path.display()),

@@ -24,7 +24,7 @@ impl ReadHives {
         let mut all = Registrations::none();
         let mut faults = Vec::new();
         for file in hives {
-            match file.read(trust) {
+            match file.read_if_there(trust) {
                 Ok(Some((hive, damaged))) => {
                     let reported = damaged.iter().chain(&hive.warnings);
                     faults.extend(reported.map(|fault| file.fault(fault)));

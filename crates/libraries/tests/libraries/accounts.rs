@@ -273,6 +273,34 @@ fn failures_of_all_readers_add_up_to_quarantine() {
     assert_eq!(first.see().faults[0].kind, FaultKind::CollectFailed);
 }
 
+/// A program that has no host, or cannot start it, says nothing about the library: the other programs
+/// of the user read it as before.
+#[test]
+fn a_reader_without_a_host_puts_no_library_into_quarantine() {
+    let folder = Folder::new("hostless");
+    let library = folder.compile("tests/libraries/zoo.c");
+    for is_known in [false, true] {
+        for host in [None, Some(HostCommand::new("/no/such/program"))] {
+            let mut hostless = broker(registration(&library, "good"), |options| {
+                let mut options = options.accounts(folder.0.join("accounts")).pause(Duration::ZERO);
+                options.host.clone_from(&host);
+                options.look_every(Duration::ZERO)
+            });
+            for _ in 0..6 {
+                let (snapshot, faults) = hostless.collect(&Ask::new(ObjectQuery::Global));
+                assert!(snapshot.object(OBJECT).is_none());
+                let told = if host.is_some() { "/no/such/program" } else { "no program to run it" };
+                assert!(faults[0].message.contains(told), "{faults:?}");
+                assert_ne!(hostless.state(), ProviderState::Quarantined);
+                assert_eq!((hostless.status().faults, hostless.status().in_a_row), (0, 0));
+            }
+            assert!((1..=3).contains(&hostless.logged("program")), "{:?}", hostless.lines());
+        }
+        let mut other = reader(&folder, &library, "good");
+        assert_eq!(other.see().instances, Some(2), "known: {is_known}");
+    }
+}
+
 #[test]
 fn failed_questions_for_objects_quarantine_without_a_file_too() {
     let folder = Folder::new("offers");

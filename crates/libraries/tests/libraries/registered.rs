@@ -98,6 +98,38 @@ fn registrations_that_come_change_and_go_are_followed() {
     assert_eq!(Source::providers(&mut broker, &Ask::nothing()).unwrap().len(), 0);
 }
 
+/// A query that was made before knows the object by its index alone: its readings must have the reason.
+#[test]
+fn running_reader_gets_the_reason_why_a_library_is_gone() {
+    let folder = Folder::new("gone");
+    let library = folder.compile("tests/libraries/zoo.c");
+    let (news, mut broker) = registry();
+    register(&news, vec![registration(&library, "good")]);
+    assert_eq!(instances(&mut broker, OBJECT), Some(2));
+    let why = |broker: &mut Broker| {
+        let mut snapshot = Snapshot::new();
+        broker.collect(&Ask::objects(&[OBJECT]), &mut snapshot).unwrap();
+        let faults = snapshot.faults().iter().filter(|fault| fault.object == Some(OBJECT));
+        faults.map(|fault| fault.message.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(why(&mut broker), [""; 0]);
+
+    let mut disabled = registration(&library, "good");
+    disabled.disabled = true;
+    register(&news, vec![disabled]);
+    let told = why(&mut broker);
+    assert!(told.len() == 1 && told[0].contains("--enable"), "{told:?}");
+
+    std::fs::remove_file(&library).unwrap();
+    register(&news, vec![registration(&library, "good")]);
+    let told = why(&mut broker);
+    assert!(told.len() == 1 && told[0].contains("zoo.so"), "{told:?}");
+
+    // No registration, no reason.
+    register(&news, Vec::new());
+    assert_eq!(why(&mut broker), [""; 0]);
+}
+
 #[test]
 fn replaced_library_is_loaded_anew() {
     let folder = Folder::new("replaced");
