@@ -89,6 +89,14 @@ fn the_ending_of_a_file_chooses_the_format() {
     assert_eq!(written("a.txt", &["-f", "csv"]), csv);
     assert_eq!(written("b.csv", &["--json"]), written("b.json", &[]));
     assert_ne!(written("b.txt", &[]), csv);
+    for (name, says) in [("a.phr", "perfhive record"), ("a.BLG", "perfhive typeperf")] {
+        let path = folder.path().join(name);
+        for command in [&["get"][..], &["watch", "-n", "1"]] {
+            let args = [command, &[r"\System\Processes", "-o", path.to_str().unwrap()]].concat();
+            let line = run(&args).fails(2);
+            assert!(line.contains(says) && !path.exists(), "{line}");
+        }
+    }
 }
 
 #[test]
