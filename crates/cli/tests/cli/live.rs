@@ -205,6 +205,26 @@ fn a_full_output_device_is_an_error() {
     assert_eq!(output.status.code(), Some(3));
 }
 
+/// Both words and names may be given at once, and no object is printed twice.
+#[test]
+fn enum_prints_words_and_names_together() {
+    let words = perfhive(["enum", "-q", "--json", "Global", "Costly", "Process"]);
+    assert_eq!(words.code, Some(0), "{}", words.err);
+    let rows = words.json();
+    let of = |object: &str, counter: &str| {
+        rows.iter().filter(|row| row["object"] == object && row["counter"] == counter).count()
+    };
+    assert_eq!(of("Memory", "Available Bytes"), 1);
+    assert!(of("Image", "Exec Read Only") > 0);
+    // The counter on request is there, and this process has it once.
+    let own = |row: &&serde_json::Value| {
+        row["object"] == "Process"
+            && row["counter"] == "Handle Count"
+            && row["pid"] == std::process::id()
+    };
+    assert_eq!(rows.iter().filter(own).count(), 1);
+}
+
 #[test]
 fn ctrl_c_ends_the_samples_of_a_plot_that_is_drawn_to_its_end() {
     let folder = Folder::new();
