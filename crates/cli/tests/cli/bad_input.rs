@@ -48,6 +48,22 @@ fn malformed_paths_are_usage_errors() {
     }
 }
 
+/// A file is often given where a source should be named.
+#[test]
+fn files_in_other_places_are_told_from_names() {
+    let folder = Folder::new();
+    let file = folder.file("day.csv", "");
+    let line = perfhive([&file]).fails(2);
+    assert!(line.contains("is a file, not a command; perfhive view "), "{line}");
+    let line = perfhive(["day.blg"]).fails(2);
+    assert!(line.contains("perfhive report day.blg"), "{line}");
+    let line = perfhive(["cpu"]).fails(2);
+    assert_eq!(line, "cpu is a counter, not a command; perfhive get cpu reads it");
+    for command in ["list", "enum"] {
+        usage(&[command, &file], "day.csv names a file, not an object; -s ");
+    }
+}
+
 #[test]
 fn names_and_ids_that_no_process_has_are_told_beside_those_that_are_there() {
     let run = run(&["ps", "BASH", "nosuch", "-p", "102,7", "-o", "pid"]);
