@@ -234,10 +234,10 @@ pub(crate) fn one_line_for_panics() {
 /// command line in one line on standard error; returns the exit code.
 pub(crate) fn of_arguments(error: &clap::Error) -> ExitCode {
     match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            let _ = error.print();
-            Exit::Done.into()
-        }
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => match error.print() {
+            Ok(()) => Exit::Done.into(),
+            Err(error) => Failure::Output(error).report().into(),
+        },
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let _ = error.print();
             Exit::Usage.into()

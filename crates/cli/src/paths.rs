@@ -345,6 +345,10 @@ fn split_by_shell(query: &mut Query, words: &[String], error: &QueryError) -> Op
     ) {
         return None;
     }
+    // An empty word, such as that of a variable without a value, is no part of a path.
+    if words.first().is_none_or(|first| first.trim().is_empty()) {
+        return None;
+    }
     (2..=words.len().min(MOST)).find_map(|count| {
         let (first, others) = words.get(..count)?.split_first()?;
         let mut whole = first.clone();

@@ -127,6 +127,7 @@ fn unknown_names_suggest_similar_ones() {
     usage(&["ps", "-o", "threads"], "Process has no counter \"Thread Count\"");
     usage(&["ps", "--sort", "-"], "a column's name is empty");
     usage(&["ps", "-o", "pid,name,pid"], "the column pid is given twice");
+    usage(&["get", "", r"\System\Processes"], "a path is empty");
     usage(&["man", "gte"], "did you mean \"get\"?");
 
     let run = run(&["get", r"\Process(bahs)\ID Process", r"\System\Processes"]);

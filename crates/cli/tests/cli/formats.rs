@@ -100,6 +100,15 @@ fn the_ending_of_a_file_chooses_the_format() {
 }
 
 #[test]
+fn one_wide_line_is_a_json_array_and_several_are_lines() {
+    let path = r"\System\Processes";
+    let rows = run(&["get", "--wide", "--json", path]).json();
+    assert_eq!((rows.len(), &rows[0][path]), (1, &4.into()));
+    let lines = run(&["watch", "--wide", "--json", path]).ok();
+    assert!(lines.starts_with("{\"time\":") && !lines.contains('['), "{lines}");
+}
+
+#[test]
 fn no_result_is_an_empty_json_array() {
     let rows = run(&["get", "--json", r"\Process(*)\ID Process"]).json();
     assert_eq!(rows.len(), 6);

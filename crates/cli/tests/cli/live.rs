@@ -192,17 +192,19 @@ fn output_that_is_closed_early() {
 
 #[test]
 fn a_full_output_device_is_an_error() {
-    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
-    let output = command()
-        .arg("list")
-        .stdout(full)
-        .stderr(Stdio::piped())
-        .spawn()
-        .and_then(std::process::Child::wait_with_output)
-        .expect("the command runs");
-    let line = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(line.starts_with("perfhive: cannot write the output: "), "{line}");
-    assert_eq!(output.status.code(), Some(3));
+    for arg in ["list", "--help", "-h", "--version"] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
+        let output = command()
+            .arg(arg)
+            .stdout(full)
+            .stderr(Stdio::piped())
+            .spawn()
+            .and_then(std::process::Child::wait_with_output)
+            .expect("the command runs");
+        let line = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(line.starts_with("perfhive: cannot write the output: "), "{arg}: {line}");
+        assert_eq!(output.status.code(), Some(3));
+    }
 }
 
 /// Both words and names may be given at once, and no object is printed twice.
