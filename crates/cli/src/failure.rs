@@ -1,6 +1,7 @@
 //! The end of a run: an exit code, and one line for each error.
 
 use crate::args::as_typed;
+use crate::args::value::is_file;
 use crate::text::escape::{Escaped, shell_word};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use perfhive::measure::MeasureError;
@@ -233,15 +234,18 @@ pub(crate) fn one_line_for_panics() {
 /// command line in one line on standard error; returns the exit code.
 pub(crate) fn of_arguments(error: &clap::Error) -> ExitCode {
     match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            let _ = error.print();
-            Exit::Done.into()
-        }
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => match error.print() {
+            Ok(()) => Exit::Done.into(),
+            Err(error) => Failure::Output(error).report().into(),
+        },
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let _ = error.print();
             Exit::Usage.into()
         }
         kind => {
+            if let Some(message) = in_place_of_a_command(error) {
+                return say(&message, Exit::Usage).into();
+            }
             let unknown =
                 error.get(ContextKind::InvalidArg).filter(|_| kind == ErrorKind::UnknownArgument);
             if matches!(unknown, Some(ContextValue::String(text)) if text == "-n" || text == "--count")
@@ -253,6 +257,23 @@ pub(crate) fn of_arguments(error: &clap::Error) -> ExitCode {
             say(&as_typed(&message, std::env::args_os()), Exit::Usage).into()
         }
     }
+}
+
+/// The message for a file or a counter in the place of the command; `None` for another word.
+fn in_place_of_a_command(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    let typed = shell_word(word);
+    if is_file(word) {
+        return Some(format!(
+            "{word} is a file, not a command; perfhive view {typed} shows it, and perfhive report {typed} tells \
+             what happened in it"
+        ));
+    }
+    let is_short = !word.contains('/') && *perfhive_view::typed_path(word) != **word;
+    let is_counter = word.contains('\\') || is_short;
+    is_counter.then(|| format!("{word} is a counter, not a command; perfhive get {typed} reads it"))
 }
 
 /// Clap's paragraphs in one line: the error, tips, and the command that

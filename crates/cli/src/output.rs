@@ -6,7 +6,7 @@ use crate::text::records::{Records, Shape};
 use crate::text::style::{Palette, Style};
 use crate::text::table::Layout;
 use crate::text::time::local;
-use crate::unfinished::{refuse_recording, write_whole};
+use crate::unfinished::{refuse_for_text, write_whole};
 use perfhive::CalendarTime;
 use perfhive_view::{Detail, KEYS, LOCAL_KEYS, Row};
 use std::borrow::Cow;
@@ -236,7 +236,10 @@ impl Output {
     /// stays as it is.
     pub(crate) fn write_whole(&self, text: &str) -> Result<(), Failure> {
         match &self.file {
-            Some((_, path)) if !text.is_empty() => write_whole(path, text),
+            Some((_, path)) if !text.is_empty() => {
+                refuse_for_text(path)?;
+                write_whole(path, text)
+            }
             _ => self.write(text),
         }
     }
@@ -249,7 +252,7 @@ impl Output {
         }
         if let Some((file, path)) = &self.file {
             if file.get().is_none() {
-                refuse_recording(path)?;
+                refuse_for_text(path)?;
             }
             let write = || {
                 let mut file = match file.get() {

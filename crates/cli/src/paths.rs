@@ -104,10 +104,7 @@ pub(crate) fn add_paths(
                 let providers = providers.unwrap_or_default();
                 let is_unknown = matches!(&error, QueryError::UnknownObject { .. });
                 let failure = match (file_of(path), &error) {
-                    (Some(file), _) => Failure::Usage(format!(
-                        "{file} names a file, not a counter; -s {} reads it",
-                        shell_word(&SourceAddress::file(&file).to_string())
-                    )),
+                    (Some(file), _) => is_a_file(&file, "a counter"),
                     (None, QueryError::Path(_)) => not_a_path(query, error, path),
                     _ => explain_error(error, global, path, of_providers),
                 };
@@ -134,6 +131,12 @@ pub(crate) fn add_paths(
     missed.dedup();
     missed.iter().for_each(|why| warn(why));
     Ok(added)
+}
+
+/// The failure for a file in the place of something else.
+pub(crate) fn is_a_file(file: &str, expected: &str) -> Failure {
+    let source = shell_word(&SourceAddress::file(file).to_string());
+    Failure::Usage(format!("{file} names a file, not {expected}; -s {source} reads it"))
 }
 
 /// Warns of refused registrations and refused published files, since the missing name
@@ -340,6 +343,10 @@ fn split_by_shell(query: &mut Query, words: &[String], error: &QueryError) -> Op
         error,
         QueryError::Path(_) | QueryError::UnknownCounter { .. } | QueryError::NeedsInstance { .. }
     ) {
+        return None;
+    }
+    // An empty word, such as that of a variable without a value, is no part of a path.
+    if words.first().is_none_or(|first| first.trim().is_empty()) {
         return None;
     }
     (2..=words.len().min(MOST)).find_map(|count| {

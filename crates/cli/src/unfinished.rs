@@ -134,6 +134,19 @@ pub(crate) fn refuse_recording(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Fails if a file for rows or a table has the name of a recording or binary log, or is a recording that exists.
+pub(crate) fn refuse_for_text(path: &Path) -> Result<(), Failure> {
+    refuse_recording(path)?;
+    let is_blg = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("blg"));
+    let instead = match (is_phr(path), is_blg) {
+        (true, _) => "a recording, which perfhive record -o writes",
+        (_, true) => "a binary log, which perfhive typeperf -f BIN -o writes",
+        _ => return Ok(()),
+    };
+    let what = "values are written as text, not as";
+    Err(Failure::Usage(format!("{}: {what} {instead}", path.display())))
+}
+
 /// Writes a file as a whole. A file that exists is replaced, except a recording, which is an error.
 pub(crate) fn write_whole(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), Failure> {
     let unfinished = Unfinished::replace(path)?;

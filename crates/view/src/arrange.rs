@@ -1,6 +1,8 @@
 //! Which readings are shown, and in which order.
 
-use perfhive_engine::{CounterPath, InstanceRole, NamePattern, PathId, Query, Reading, same_name};
+use perfhive_engine::{
+    CounterPath, InstanceLabel, InstanceRole, NamePattern, PathId, Query, Reading, same_name,
+};
 use perfhive_format::TitleIndex;
 use std::collections::HashMap;
 
@@ -32,8 +34,8 @@ pub struct Arrangement {
     /// idle time, and instances that a path without wildcards names are shown in addition.
     pub top: Option<usize>,
     /// A pattern for the names of the instances that are shown; `None` for all. A pattern without
-    /// wildcards matches each name that contains it, in small or capital letters. Readings without
-    /// an instance are always shown.
+    /// wildcards matches each name that contains it, in small or capital letters; one with wildcards matches
+    /// whole names, with or without the number behind them. Readings without an instance are always shown.
     pub filter: Option<NamePattern>,
     /// Whether instances that stand for idle time are left out.
     pub without_idle: bool,
@@ -119,9 +121,11 @@ impl Arrangement {
     /// without an instance.
     fn shows(&self, reading: &Reading) -> bool {
         let Some(label) = &reading.instance else { return true };
+        // The number behind a name is for display only: a pattern of the whole name finds every `java`.
+        let unnumbered = || InstanceLabel { order: 0, ..label.clone() }.plain();
         let named = |pattern: &NamePattern| match pattern.as_literal() {
             Some(text) => label.plain().to_lowercase().contains(&text.to_lowercase()),
-            None => pattern.matches(&label.plain()),
+            None => pattern.matches(&label.plain()) || pattern.matches(&unnumbered()),
         };
         !(self.without_idle && reading.role() == InstanceRole::Idle)
             && self.filter.as_ref().is_none_or(named)

@@ -57,3 +57,22 @@ fn a_filter_is_part_of_a_name_or_a_pattern() {
     assert_eq!(filtered("a*"), "A");
     assert_eq!(filtered("x"), "");
 }
+
+#[test]
+fn a_pattern_of_a_whole_name_finds_all_instances_of_that_name() {
+    let instances = [("java", 1), ("java", 2), ("javac", 3)];
+    let mut query =
+        Query::new(Renumbered::gauges(&[thing((10, "Job"), WORK, &instances)])).unwrap();
+    query.add(r"\Job(*)\Work").unwrap();
+    query.collect().unwrap();
+    let filtered = |text: &str| {
+        let filter = Some(NamePattern::with_wildcards(text));
+        let arrangement = Arrangement { filter, ..Arrangement::default() };
+        let shown = arrangement.of(&query, query.readings().iter().collect(), None).readings;
+        let name = |one: &&perfhive_engine::Reading| one.instance.as_ref().unwrap().plain();
+        shown.iter().map(name).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(filtered("*va"), "java java#1");
+    assert_eq!(filtered("java#*"), "java#1");
+    assert_eq!(filtered("*c"), "javac");
+}

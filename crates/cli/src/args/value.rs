@@ -119,9 +119,9 @@ pub(super) fn object(text: &str) -> Result<String, std::convert::Infallible> {
     Ok(if name.is_empty() { text } else { name }.to_string())
 }
 
-/// A time in seconds, or in the unit behind the number (ms, s, m): from a millisecond to a day.
+/// A time in seconds, or in the unit behind the number (ms, s, m, h): from a millisecond to a day.
 pub(super) fn interval(text: &str) -> Result<Duration, String> {
-    let expected = || "expected seconds, such as 0.5, or 500ms, 2s, 1m".to_string();
+    let expected = || "expected seconds, such as 0.5, or 500ms, 2s, 1m, 1h".to_string();
     let text = text.trim().to_ascii_lowercase();
     let (number, factor) = if let Some(number) = text.strip_suffix("ms") {
         (number, 1e-3)
@@ -129,6 +129,8 @@ pub(super) fn interval(text: &str) -> Result<Duration, String> {
         (number, 1.0)
     } else if let Some(number) = text.strip_suffix('m') {
         (number, 60.0)
+    } else if let Some(number) = text.strip_suffix('h') {
+        (number, 3600.0)
     } else {
         (text.as_str(), 1.0)
     };
@@ -426,7 +428,10 @@ mod tests {
         assert_eq!(ms("500MS"), Ok(500));
         assert_eq!(ms("2s"), Ok(2000));
         assert_eq!(ms("1.5m"), Ok(90_000));
-        for bad in ["", "0", "-1", "+1", "inf", "nan", "1e3", "1h", "1.2.3", "ms", "86401", "."] {
+        assert_eq!(ms("24h"), Ok(86_400_000));
+        for bad in
+            ["", "0", "-1", "+1", "inf", "nan", "1e3", "25h", "1.2.3", "ms", "h", "86401", "."]
+        {
             assert!(interval(bad).is_err(), "{bad}");
         }
     }

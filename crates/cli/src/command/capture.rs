@@ -19,7 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     let mut session = Session::open(global)?;
-    let requests = requests(global, &mut session, &args.objects)?;
+    let mut names = Names::load(&mut session.source, session.language)?;
+    let requests = requests(global, &mut session, &mut names, &args.objects)?;
     let is_live = session.source.is_live();
     let pause = args.interval.or_else(|| is_live.then_some(Duration::from_secs(1)));
     let queries: Vec<ObjectQuery> =
@@ -72,23 +73,23 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
 pub(super) fn requests(
     global: &Global,
     session: &mut Session,
+    names: &mut Names,
     objects: &[String],
 ) -> Result<Vec<Ask>, Failure> {
-    let mut names = Names::load(&mut session.source, session.language)?;
     let is_word = |text: &&String| {
         ["global", "costly"].iter().any(|word| text.trim().eq_ignore_ascii_case(word))
     };
     let mut queries: Vec<ObjectQuery> = Vec::new();
     for word in objects.iter().filter(is_word) {
         let word = [word.trim().to_string()];
-        let query = enumerate::query(global, session, &mut names, &word)?;
+        let query = enumerate::query(global, session, names, &word)?;
         if !queries.contains(&query) {
             queries.push(query);
         }
     }
     let objects: Vec<String> = objects.iter().filter(|word| !is_word(word)).cloned().collect();
     if !objects.is_empty() {
-        queries.push(enumerate::query(global, session, &mut names, &objects)?);
+        queries.push(enumerate::query(global, session, names, &objects)?);
     }
     if queries.len() > 1 && session.source.recording().is_some() {
         return Ok(vec![Ask::everything()]);

@@ -1,5 +1,6 @@
 //! `perfhive enum`: prints every raw value of one snapshot, as PERFENUM did.
 
+use super::capture::{collect, requests};
 use crate::args::{Enumerate, Global};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::Output;
@@ -14,9 +15,8 @@ use perfhive::format::{
     PerfObject, TextEncoding, ValueError,
 };
 use perfhive::{
-    Ask, CookedValue, CounterPath, CounterType, Identity, InstanceLabel, InstancePattern,
-    NamePattern, ObjectQuery, Snapshot, SnapshotObject, Source as _, TitleIndex, is_identifier,
-    unit_of,
+    CookedValue, CounterPath, CounterType, Identity, InstanceLabel, InstancePattern, NamePattern,
+    ObjectQuery, Snapshot, SnapshotObject, TitleIndex, is_identifier, unit_of,
 };
 use perfhive_view::is_hex;
 use perfhive_view::label::labelled;
@@ -29,33 +29,43 @@ pub(super) fn run(global: &Global, args: &Enumerate) -> Outcome {
     let mut session = Session::open(global)?;
     let mut names = Names::load(&mut session.source, session.language)?;
     session.faults.add_lacks(&names);
-    let query = query(global, &mut session, &mut names, &args.objects)?;
-    let mut request = Ask::new(query);
-    // For named objects the counters on request are printed as well.
-    if let ObjectQuery::Indexes(objects) = &request.objects {
-        for object in objects.clone() {
-            request = request.with_all_counters_of(object);
-        }
-    }
-    let mut snapshot = Snapshot::new();
-    session.source.collect(&request, &mut snapshot)?;
+    let requests = requests(global, &mut session, &mut names, &args.objects)?;
+    let mut snapshots: Vec<Snapshot> = requests.iter().map(|_| Snapshot::new()).collect();
+    collect(&mut session, &requests, &mut snapshots)?;
     session.faults.report();
+    let objects = distinct(&snapshots);
 
     let output = Output::new(global);
     let mut text = String::new();
     if output.is_table() {
         output.push_moment(&mut text, session.source.is_live(), session.faults.time());
-        page(&mut text, &output, &names, &snapshot, args.hex);
+        let machine = snapshots.iter().find_map(Snapshot::machine).unwrap_or_default();
+        page(&mut text, &output, &names, (&machine, &objects), args.hex);
     } else {
         let keys = KEYS.into_iter().chain(output.local(LOCAL_KEYS));
         let mut records = output.records(keys, &mut text);
-        for object in snapshot.objects() {
+        for object in objects {
             push_records(&mut records, &mut text, &output, &names, object, args.hex);
         }
         records.end(&mut text);
     }
     output.write(&text)?;
     Ok(Exit::Done)
+}
+
+/// The objects of all snapshots. One that several snapshots have is that of the last, which has the counters on
+/// request of the objects that are named.
+fn distinct(snapshots: &[Snapshot]) -> Vec<SnapshotObject<'_>> {
+    let is_same = |a: SnapshotObject<'_>, b: SnapshotObject<'_>| {
+        a.view().name_index() == b.view().name_index() && a.machine() == b.machine()
+    };
+    let mut objects = Vec::new();
+    for (place, snapshot) in snapshots.iter().enumerate() {
+        let later = snapshots.get(place + 1..).unwrap_or_default();
+        let is_later = |one| later.iter().flat_map(Snapshot::objects).any(|two| is_same(one, two));
+        objects.extend(snapshot.objects().filter(|object| !is_later(*object)));
+    }
+    objects
 }
 
 /// The objects that the arguments of the command line name, or those that the single word `global`
@@ -255,12 +265,17 @@ fn blocks<'a>(
     }
 }
 
-fn page(out: &mut String, output: &Output, names: &Names, snapshot: &Snapshot, hex: bool) {
-    let _ = writeln!(out, "Object count: {}", snapshot.objects().count());
-    let machine = snapshot.machine().unwrap_or_default();
-    let _ = writeln!(out, "System name: {}", Escaped(&machine));
+fn page(
+    out: &mut String,
+    output: &Output,
+    names: &Names,
+    (machine, objects): (&str, &[SnapshotObject<'_>]),
+    hex: bool,
+) {
+    let _ = writeln!(out, "Object count: {}", objects.len());
+    let _ = writeln!(out, "System name: {}", Escaped(machine));
     let layout = Layout { indent: 2, ..output.layout(false) };
-    for object in snapshot.objects() {
+    for &object in objects {
         let name = names.name(object.view().name_index());
         let heading = format!("----------- {} object --------------", Escaped(&name));
         out.push('\n');

@@ -70,10 +70,11 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
     if args.bare {
         push_bare(&mut text, &all.rows, output.terminal);
     } else if args.choice.wide {
-        let mut wide = Wide::new(None);
+        let mut wide = Wide::single();
         let chosen = chosen(&query, &paths, &args.choice.arrangement(output.is_terminal_table()));
         let absent = absent_rows(&query, &paths).collect();
         wide.push(&mut text, &output, &query, (&chosen, absent), faults.time());
+        wide.end(&mut text);
     } else if output.is_table() {
         let layout = output.layout_of_labels();
         output.push_moment(&mut text, query.is_live(), faults.time());

@@ -1,5 +1,6 @@
 //! `perfhive list`: lists objects, counters and instances of a source.
 
+use crate::args::value::file_of;
 use crate::args::{Global, List};
 use crate::failure::{Exit, Failure, Outcome, warn};
 use crate::output::Output;
@@ -17,6 +18,7 @@ use perfhive_view::number::push_grouped;
 use perfhive_view::time::rfc3339;
 use perfhive_view::{Field, LOCAL_KEYS, Names};
 use std::fmt::Write as _;
+use std::path::Path;
 
 pub(super) fn run(global: &Global, args: &List) -> Outcome {
     let mut session = Session::open(global)?;
@@ -73,6 +75,11 @@ pub(super) fn no_such_object(
 ) -> Failure {
     if let Some(failure) = crate::paths::more_than_an_object(session, names, name) {
         return failure;
+    }
+    // The slash at the beginning of a file's name was taken for that of a path.
+    let rooted = Some(format!("/{name}")).filter(|file| Path::new(file).is_file());
+    if let Some(file) = rooted.or_else(|| file_of(name)) {
+        return crate::paths::is_a_file(&file, "an object");
     }
     crate::paths::damaged_object(global, name).unwrap_or_else(|| {
         names.look_near(&mut session.source, name);

@@ -54,7 +54,7 @@ pub(super) fn run(global: &Global, args: &Ps) -> Outcome {
     let mut exit = Exit::Done;
     let mut next = start;
     let mut records = None;
-    let mut is_empty = false;
+    let mut lacking = Vec::new();
     for number in 0..args.count {
         if number > 0 || needs_two {
             next = following(next, args.interval, Instant::now());
@@ -86,7 +86,7 @@ pub(super) fn run(global: &Global, args: &Ps) -> Outcome {
         let object = processes.of(&newer, global)?;
         let mut list = List::new(global, &processes, object.view(), before, &chosen, &filter)?;
         list.processes.truncate(args.top.unwrap_or(usize::MAX));
-        is_empty = list.processes.is_empty() && !filter.is_all();
+        lacking = std::mem::take(&mut list.lacking);
         let mut text = String::new();
         if output.is_table() {
             if number > 0 {
@@ -119,8 +119,8 @@ pub(super) fn run(global: &Global, args: &Ps) -> Outcome {
         }
         output.write(&text)?;
     }
-    if is_empty {
-        complain("no process has one of these names or IDs; perfhive ps lists all");
+    for what in lacking {
+        complain(&format!("no process {what}; perfhive ps lists all"));
         exit = Exit::NoValue;
     }
     if let Some(records) = records {
@@ -136,29 +136,50 @@ const LEFT_OUT: [&str; 4] = ["owner", "elapsed", "threads", "ws"];
 
 /// The choice of the processes that are listed.
 struct Filter {
-    names: Vec<NamePattern>,
-    pids: Vec<u64>,
+    /// The names and IDs that the command line has; without any, all processes are listed.
+    wanted: Vec<Wanted>,
     no_idle: bool,
+}
+
+/// A name or an ID of processes on the command line.
+enum Wanted {
+    /// A name, as it was written and as a pattern.
+    Name(String, NamePattern),
+    Id(u64),
 }
 
 impl Filter {
     fn of(args: &Ps) -> Self {
-        let names = args.names.iter().map(|name| NamePattern::with_wildcards(name)).collect();
-        Self { names, pids: args.pid.clone(), no_idle: args.no_idle || args.top.is_some() }
-    }
-
-    /// Whether neither names nor IDs are chosen, so that all processes are listed.
-    fn is_all(&self) -> bool {
-        self.names.is_empty() && self.pids.is_empty()
+        let name = |text: &String| Wanted::Name(text.clone(), NamePattern::with_wildcards(text));
+        let ids = args.pid.iter().map(|id| Wanted::Id(*id));
+        let wanted = args.names.iter().map(name).chain(ids).collect();
+        Self { wanted, no_idle: args.no_idle || args.top.is_some() }
     }
 
     /// Whether the process is listed: if names or IDs are chosen, it has one of them; and it is not
     /// Idle where Idle is left out.
     fn takes(&self, name: &str, pid: Option<u64>) -> bool {
-        let is_chosen = self.is_all()
-            || self.names.iter().any(|pattern| pattern.matches(name))
-            || pid.is_some_and(|pid| self.pids.contains(&pid));
+        let is_chosen =
+            self.wanted.is_empty() || self.wanted.iter().any(|wanted| wanted.is(name, pid));
         is_chosen && !(self.no_idle && is_idle(name, pid))
+    }
+}
+
+impl Wanted {
+    /// Whether this means the process.
+    fn is(&self, name: &str, pid: Option<u64>) -> bool {
+        match self {
+            Self::Name(_, pattern) => pattern.matches(name),
+            Self::Id(id) => pid == Some(*id),
+        }
+    }
+
+    /// What a process of this is, as in "a process has the ID 7".
+    fn to_text(&self) -> String {
+        match self {
+            Self::Name(name, _) => format!("is called {name:?}"),
+            Self::Id(id) => format!("has the ID {id}"),
+        }
     }
 }
 
@@ -194,6 +215,8 @@ struct List<'a> {
     older: Option<PerfObject<'a>>,
     columns: Vec<(&'a Column, Option<CounterPlan>, Option<CounterPlan>)>,
     processes: Vec<Process<'a>>,
+    /// What no process is of the names and IDs on the command line.
+    lacking: Vec<String>,
 }
 
 /// The identity of a process in two samples: its ID, and its start time or 0 if that is unknown.
@@ -227,11 +250,16 @@ impl<'a> List<'a> {
         }
         let pid_plan = plan(&plans, pid);
         let mut list = Vec::with_capacity(object.instance_count() as usize);
+        let mut lacking: Vec<&Wanted> = filter.wanted.iter().collect();
         for instance in object.instances() {
             let block = instance.counter_block();
             let pid = pid_plan.and_then(|pid| whole(pid, &instance));
             let name = instance.name().to_text();
-            if is_total(&instance, pid) || !filter.takes(&name, pid) {
+            if is_total(&instance, pid) {
+                continue;
+            }
+            lacking.retain(|wanted| !wanted.is(&name, pid));
+            if !filter.takes(&name, pid) {
                 continue;
             }
             let key = key(&plans, block);
@@ -264,7 +292,8 @@ impl<'a> List<'a> {
         if columns.is_empty() {
             return Err(Failure::Usage("no column is left to print".to_string()));
         }
-        let mut list = Self { object, older, columns, processes: list };
+        let lacking = lacking.into_iter().map(Wanted::to_text).collect();
+        let mut list = Self { object, older, columns, processes: list, lacking };
         if let Some(descending) = chosen.sort {
             list.sort(descending);
         }

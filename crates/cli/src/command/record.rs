@@ -11,8 +11,8 @@ use crate::signals::{Signals, end_by};
 use crate::text::escape::{Escaped, shell_path};
 use perfhive::recording::{RecordingOptions, RecordingWriter};
 use perfhive::{Ask, Snapshot, Source as _, SourceAddress, SourceError, TitleDatabase};
-use perfhive_view::Field;
 use perfhive_view::number::push_grouped;
+use perfhive_view::{Field, Names};
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,7 +25,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         return Err(Failure::Usage(why));
     }
     let mut session = Session::open(global)?;
-    let requests = requests(global, &mut session, &args.objects)?;
+    let mut names = Names::load(&mut session.source, session.language)?;
+    let requests = requests(global, &mut session, &mut names, &args.objects)?;
     let is_live = session.source.is_live();
     let pause = args.interval.or_else(|| is_live.then_some(Duration::from_secs(1)));
     let mut options = RecordingOptions::new();

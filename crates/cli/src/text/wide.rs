@@ -27,6 +27,8 @@ pub(crate) struct Wide {
     /// The number of columns for which titles were printed.
     shown: usize,
     interval: Option<Duration>,
+    /// Whether there is one sample alone, so that its row is a whole result: in JSON an array.
+    is_single: bool,
 }
 
 /// The content of a column. For a path with a wildcard it is the counter of one instance, so that no column has the
@@ -65,7 +67,20 @@ impl Wide {
     /// A writer without columns yet. `interval` is the time between samples; `None` if it is not known.
     pub(crate) fn new(interval: Option<Duration>) -> Self {
         let (columns, places) = (Vec::new(), HashMap::new());
-        Self { columns, places, records: None, late: 0, lines: 0, shown: 0, interval }
+        let is_single = false;
+        Self { columns, places, records: None, late: 0, lines: 0, shown: 0, interval, is_single }
+    }
+
+    /// A writer for a single sample.
+    pub(crate) fn single() -> Self {
+        Self { is_single: true, ..Self::new(None) }
+    }
+
+    /// Ends the lines.
+    pub(crate) fn end(self, out: &mut String) {
+        if let Some(records) = self.records {
+            records.end(out);
+        }
     }
 
     /// Whether the columns have been chosen.
@@ -121,7 +136,8 @@ impl Wide {
         }
         let records = self.records.get_or_insert_with(|| {
             let paths = self.columns.iter().map(|column| column.path.as_str());
-            output.stream(std::iter::once("time").chain(paths), out)
+            let keys = std::iter::once("time").chain(paths);
+            if self.is_single { output.records(keys, out) } else { output.stream(keys, out) }
         });
         let time = time.and_then(rfc3339);
         let values = cells.iter().map(|cell| match cell.as_ref().map(|row| &row.value) {

@@ -48,6 +48,38 @@ fn malformed_paths_are_usage_errors() {
     }
 }
 
+/// A file is often given where a source should be named.
+#[test]
+fn files_in_other_places_are_told_from_names() {
+    let folder = Folder::new();
+    let file = folder.file("day.csv", "");
+    let line = perfhive([&file]).fails(2);
+    assert!(line.contains("is a file, not a command; perfhive view "), "{line}");
+    let line = perfhive(["day.blg"]).fails(2);
+    assert!(line.contains("perfhive report day.blg"), "{line}");
+    let line = perfhive(["cpu"]).fails(2);
+    assert_eq!(line, "cpu is a counter, not a command; perfhive get cpu reads it");
+    for command in ["list", "enum"] {
+        usage(&[command, &file], "day.csv names a file, not an object; -s ");
+    }
+}
+
+#[test]
+fn names_and_ids_that_no_process_has_are_told_beside_those_that_are_there() {
+    let run = run(&["ps", "BASH", "nosuch", "-p", "102,7", "-o", "pid"]);
+    assert_eq!(run.code, Some(1));
+    assert!(["100\n", "101\n", "102\n"].iter().all(|pid| run.out.contains(pid)), "{}", run.out);
+    let said: Vec<&str> = run.err.lines().collect();
+    let expected = [
+        "perfhive: no process is called \"nosuch\"; perfhive ps lists all",
+        "perfhive: no process has the ID 7; perfhive ps lists all",
+    ];
+    assert_eq!(said, expected);
+    // Idle is left out, but there.
+    let run = self::run(&["ps", "idle", "bash", "--no-idle", "-o", "pid"]);
+    assert!(run.ok().contains("101"));
+}
+
 /// Backslashes and wildcards in the names of instances are no faults.
 #[test]
 fn odd_instance_names_are_valid() {
@@ -94,6 +126,8 @@ fn unknown_names_suggest_similar_ones() {
     usage(&["providers"], "is not made of providers; --source local: is this machine");
     usage(&["ps", "-o", "threads"], "Process has no counter \"Thread Count\"");
     usage(&["ps", "--sort", "-"], "a column's name is empty");
+    usage(&["ps", "-o", "pid,name,pid"], "the column pid is given twice");
+    usage(&["get", "", r"\System\Processes"], "a path is empty");
     usage(&["man", "gte"], "did you mean \"get\"?");
 
     let run = run(&["get", r"\Process(bahs)\ID Process", r"\System\Processes"]);

@@ -89,6 +89,23 @@ fn the_ending_of_a_file_chooses_the_format() {
     assert_eq!(written("a.txt", &["-f", "csv"]), csv);
     assert_eq!(written("b.csv", &["--json"]), written("b.json", &[]));
     assert_ne!(written("b.txt", &[]), csv);
+    for (name, says) in [("a.phr", "perfhive record"), ("a.BLG", "perfhive typeperf")] {
+        let path = folder.path().join(name);
+        for command in [&["get"][..], &["watch", "-n", "1"]] {
+            let args = [command, &[r"\System\Processes", "-o", path.to_str().unwrap()]].concat();
+            let line = run(&args).fails(2);
+            assert!(line.contains(says) && !path.exists(), "{line}");
+        }
+    }
+}
+
+#[test]
+fn one_wide_line_is_a_json_array_and_several_are_lines() {
+    let path = r"\System\Processes";
+    let rows = run(&["get", "--wide", "--json", path]).json();
+    assert_eq!((rows.len(), &rows[0][path]), (1, &4.into()));
+    let lines = run(&["watch", "--wide", "--json", path]).ok();
+    assert!(lines.starts_with("{\"time\":") && !lines.contains('['), "{lines}");
 }
 
 #[test]

@@ -192,17 +192,39 @@ fn output_that_is_closed_early() {
 
 #[test]
 fn a_full_output_device_is_an_error() {
-    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
-    let output = command()
-        .arg("list")
-        .stdout(full)
-        .stderr(Stdio::piped())
-        .spawn()
-        .and_then(std::process::Child::wait_with_output)
-        .expect("the command runs");
-    let line = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(line.starts_with("perfhive: cannot write the output: "), "{line}");
-    assert_eq!(output.status.code(), Some(3));
+    for arg in ["list", "--help", "-h", "--version"] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
+        let output = command()
+            .arg(arg)
+            .stdout(full)
+            .stderr(Stdio::piped())
+            .spawn()
+            .and_then(std::process::Child::wait_with_output)
+            .expect("the command runs");
+        let line = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(line.starts_with("perfhive: cannot write the output: "), "{arg}: {line}");
+        assert_eq!(output.status.code(), Some(3));
+    }
+}
+
+/// Both words and names may be given at once, and no object is printed twice.
+#[test]
+fn enum_prints_words_and_names_together() {
+    let words = perfhive(["enum", "-q", "--json", "Global", "Costly", "Process"]);
+    assert_eq!(words.code, Some(0), "{}", words.err);
+    let rows = words.json();
+    let of = |object: &str, counter: &str| {
+        rows.iter().filter(|row| row["object"] == object && row["counter"] == counter).count()
+    };
+    assert_eq!(of("Memory", "Available Bytes"), 1);
+    assert!(of("Image", "Exec Read Only") > 0);
+    // The counter on request is there, and this process has it once.
+    let own = |row: &&serde_json::Value| {
+        row["object"] == "Process"
+            && row["counter"] == "Handle Count"
+            && row["pid"] == std::process::id()
+    };
+    assert_eq!(rows.iter().filter(own).count(), 1);
 }
 
 #[test]

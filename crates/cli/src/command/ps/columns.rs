@@ -87,7 +87,13 @@ pub(super) fn choose(
         }
     } else {
         for word in args.columns.iter().flat_map(|list| list.split(',')).map(str::trim) {
-            columns.push(column(processes, session, global, word)?);
+            let column = column(processes, session, global, word)?;
+            // The keys of a row are distinct.
+            if columns.iter().any(|other: &Column| other.key == column.key) {
+                let message = format!("the column {} is given twice", column.key);
+                return Err(Failure::Usage(message));
+            }
+            columns.push(column);
         }
     }
     let mut sort = None;
