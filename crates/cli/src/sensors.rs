@@ -133,12 +133,9 @@ pub(crate) fn find_one(
 /// The counter path for a text that is one in any of the forms in which people type it; `None` for the name
 /// of a sensor.
 fn typed(text: &str, own: &str) -> Option<String> {
-    let source = text.split('/').next().unwrap_or_default();
     let is_sensor = !text.trim_start().starts_with('\\')
         && (text.contains('#') && !text.contains('(')
-            || same_name(source, own)
-            // The text begins with the name of another source, such as `log.HOST`.
-            || text.contains('/') && source.contains('.')
+            || names_source(text, own)
             || text.contains("%2") && text.parse::<SensorName>().is_ok());
     (!is_sensor).then(|| typed_path(text).into_owned())
 }
@@ -227,20 +224,25 @@ fn parse(text: &str, own: &str) -> Result<SensorName, Failure> {
     })
 }
 
-/// The text with `%2F` for each slash in the name of a counter or instance, as in
-/// `source/System/Context Switches/sec`, if it is the name of a sensor of the source `own`; any
-/// other text unchanged. The first two slashes end source and group.
+/// Whether a text begins with the name of a source: of `own`, or of another one, such as `log.HOST`. The
+/// name of an object may begin with a dot (`.NET CLR Memory`), that of a source does not.
+fn names_source(text: &str, own: &str) -> bool {
+    let (source, rest) = text.split_once('/').map_or((text, None), |(a, b)| (a, Some(b)));
+    let other = source.split_once('.').is_some_and(|(kind, _)| !kind.is_empty());
+    same_name(source, own) || rest.is_some() && other
+}
+
+/// The text with `%2F` for each slash, and `%23` for each further `#`, in the name of a counter or instance, as in
+/// `source/System/Context Switches/sec` or `Process/IO Read Bytes/sec#1`. The first slash ends
+/// the group, or if the text begins with the name of a source, the first two end source and group.
 fn encode_slashes(text: String, own: &str) -> String {
     let (name, instance) = text.split_once('#').map_or((&*text, None), |(a, b)| (a, Some(b)));
-    let mut parts = name.splitn(3, '/');
-    match (parts.next(), parts.next(), parts.next()) {
-        (Some(source), Some(group), Some(counter)) if same_name(source, own) => {
-            let encoded = |name: &str| name.replace('/', "%2F").replace('#', "%23");
-            let instance = instance.map(|one| format!("#{}", encoded(one))).unwrap_or_default();
-            format!("{source}/{group}/{}{instance}", encoded(counter))
-        }
-        _ => text,
-    }
+    let outer = if names_source(name, own) { 2 } else { 1 };
+    let Some((end, _)) = name.match_indices('/').nth(outer - 1) else { return text };
+    let (before, counter) = name.split_at(end + 1);
+    let encoded = |name: &str| name.replace('/', "%2F").replace('#', "%23");
+    let instance = instance.map(|one| format!("#{}", encoded(one))).unwrap_or_default();
+    format!("{before}{}{instance}", encoded(counter))
 }
 
 /// The text with each `%` written as `%25` unless two hexadecimal digits follow it, as for
@@ -296,5 +298,28 @@ mod tests {
         assert_eq!(encode_percents("a/% b%25/%"), "a/%25 b%25/%25");
         assert_eq!(encode_percents("%zz%2F%"), "%25zz%2F%25");
         assert_eq!(encode_percents("a/b"), "a/b");
+    }
+
+    #[test]
+    fn slashes_in_names_of_counters_and_instances_stand_for_themselves() {
+        let own = "linux.procfs";
+        let name = |group: &str, counter: &str| SensorName::new(own, group, counter);
+        let read = name("Process", "IO Read Bytes/sec").with_instance("1");
+        let group = name("Cgroup", "% Processor Time").with_instance("/a b#1");
+        let jitted = name(".NET CLR Jit", "IL Bytes Jitted / sec").with_instance("_Global_");
+        let cases = [
+            ("Process/IO Read Bytes/sec#1", &read),
+            ("Process/IO Read Bytes%2Fsec#1", &read),
+            ("linux.procfs/Process/IO Read Bytes/sec#1", &read),
+            ("Cgroup/% Processor Time#/a b#1", &group),
+            ("linux.procfs/Cgroup/% Processor Time#/a b%231", &group),
+            (".NET CLR Jit/IL Bytes Jitted / sec#_Global_", &jitted),
+        ];
+        for (text, meant) in cases {
+            assert_eq!(parse(text, own).ok().as_ref(), Some(meant), "{text}");
+        }
+        // The name of another source stays one.
+        let other = SensorName::new("log.HOST", "Process", "% User Time").with_instance("1");
+        assert_eq!(parse("log.HOST/Process/% User Time#1", own).ok(), Some(other));
     }
 }

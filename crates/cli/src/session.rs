@@ -5,11 +5,12 @@ mod machines;
 use crate::args::{Format, Global};
 use crate::failure::{Failure, of_source, warn};
 use machines::MachineParts;
+use perfhive::engine::InstanceReader;
 use perfhive::recording::{Excerpt, MachinePart};
 use perfhive::{
-    Ask, CalendarTime, Catalogue, Fault, FaultKind, LanguageId, OpenOptions, ProviderStatus, Query,
-    Recording, Snapshot, Source, SourceAddress, SourceError, SourceErrorKind, SourceSet,
-    TitleDatabase,
+    Ask, CalendarTime, Catalogue, Fault, FaultKind, Identity, LanguageId, OpenOptions,
+    ProviderStatus, Query, Recording, Snapshot, Source, SourceAddress, SourceError,
+    SourceErrorKind, SourceSet, TitleDatabase, TitleIndex,
 };
 use perfhive_view::Names;
 use std::collections::HashSet;
@@ -58,6 +59,15 @@ impl Source for Observed {
 
     fn providers(&mut self, ask: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
         self.source.providers(ask)
+    }
+
+    fn instance_reader(
+        &mut self,
+        object: TitleIndex,
+        identity: &Identity,
+        counters: &[TitleIndex],
+    ) -> Option<Box<dyn InstanceReader>> {
+        self.source.instance_reader(object, identity, counters)
     }
 
     fn recording(&mut self) -> Option<&mut dyn Recording> {
@@ -168,6 +178,11 @@ impl Faults {
     /// The time of the newest sample, as its block gives it.
     pub(crate) fn time(&self) -> Option<CalendarTime> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).time
+    }
+
+    /// Forgets the time of the newest sample, so that [`time`](Self::time) is that of a later one.
+    pub(crate) fn forget_time(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).time = None;
     }
 
     /// Whether the newest sample has no fault.

@@ -15,11 +15,11 @@ use crate::text::style::Style;
 use crate::text::table::{Align, Table};
 use crate::text::time::local;
 use cost::Cost;
-use perfhive::is_identifier;
 use perfhive::measure::{
     Anomaly, DataSource as _, DataSources, MeasureError, MeasurementContext, MeasurementOptions,
-    Readings, SampleRecord, SensorName, TimeSource,
+    Readings, SampleRecord, SensorName, TimeSource, WallTime,
 };
+use perfhive::{CalendarTime, FileTime, is_identifier};
 use perfhive_view::number::{push_float, push_grouped};
 use perfhive_view::time::rfc3339;
 use perfhive_view::{Detail, LOCAL_KEYS, Quantity};
@@ -114,8 +114,9 @@ fn clocks(cost: &mut Cost) -> MeasurementOptions {
     with(options, cost, perfhive::measure::MonotonicTime::default())
 }
 
-/// The number of samples after the baseline in which the growth of a buffer is not reported.
-const WARM: u64 = 2;
+/// The number of samples after the baseline in which the growth of a buffer is not reported. Samples fill frames
+/// in turn, and each frame grows when it is first filled.
+const WARM: u64 = 3;
 
 impl Measuring {
     fn run(
@@ -139,6 +140,9 @@ impl Measuring {
                     Event::Resized | Event::Continued => {}
                 }
             }
+            // Instances that are read without a collection come with no time.
+            self.faults.forget_time();
+            let wall = WallTime.now().filter(|_| self.is_live);
             match context.sample() {
                 Ok(record) => self.cost.add(record),
                 Err(MeasureError::Source(error)) if error.is_end_of_data() => {
@@ -159,21 +163,27 @@ impl Measuring {
                 Err(error) => return Err(error.into()),
             }
             let record = context.decode(&mut readings)?;
-            self.show(record, &readings)?;
+            let wall = wall.map(|nanos| FileTime::from_unix_nanos(nanos.into()).to_system_time());
+            self.show(record, &readings, self.faults.time().or(wall))?;
             if count.is_some_and(|count| self.cost.samples() >= count) {
                 return Ok(End::Done);
             }
         }
     }
 
-    fn show(&mut self, record: &SampleRecord, readings: &Readings) -> Result<(), Failure> {
+    /// Prints a sample that was taken at `time`.
+    fn show(
+        &mut self,
+        record: &SampleRecord,
+        readings: &Readings,
+        time: Option<CalendarTime>,
+    ) -> Result<(), Failure> {
         for reading in readings.iter().filter(|reading| reading.value.is_ok()) {
             if let Some(answered) = self.answered.get_mut(reading.asked) {
                 *answered = true;
             }
         }
         let mut text = String::new();
-        let time = self.faults.time();
         // A buffer that grows in the first samples, or with a recording, does not disturb the figures.
         let disturbs = self.is_live && self.cost.samples() > WARM;
         let grown = |one: &&Anomaly| matches!(one, Anomaly::BufferGrown { .. });

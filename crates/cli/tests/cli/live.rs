@@ -240,3 +240,28 @@ fn ctrl_c_ends_the_samples_of_a_plot_that_is_drawn_to_its_end() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert!(std::fs::read(&chart).unwrap().starts_with(b"\x89PNG"));
 }
+
+/// The clock of a process runs in finer steps than the 10 ms of a collection.
+#[test]
+fn one_process_is_measured_by_its_own_clock() {
+    let sensor = format!("Process/% Processor Time#{}", std::process::id());
+    let out = perfhive(["measure", "-n", "5", "-i", "0.02", "--json", &sensor]).ok();
+    let rows: Vec<serde_json::Value> =
+        out.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+    let readings: Vec<_> = rows.iter().filter(|row| row["kind"] == "reading").collect();
+    assert_eq!(readings.len(), 5, "{out}");
+    let raw = |row: &&serde_json::Value| row["raw"].as_u64().expect("a raw value");
+    assert!(!readings.iter().map(raw).all(|time| time.is_multiple_of(100_000)), "{out}");
+    // Each sample has its own time, though it is no data block's.
+    let times: Vec<_> = readings.iter().map(|row| row["time"].as_str().expect("a time")).collect();
+    assert!(times.is_sorted() && times[0] < times[4], "{times:?}");
+}
+
+#[test]
+fn a_process_without_others_causes_no_anomaly() {
+    let pid = std::process::id();
+    let sensors = [format!("Thread/% Processor Time#{pid}"), format!("Process/Working Set#{pid}")];
+    let out = perfhive(["measure", "-n", "6", "-i", "0.02", "--json", &sensors[0], &sensors[1]]);
+    let out = out.ok();
+    assert!(!out.contains("\"kind\":\"anomaly\""), "{out}");
+}
