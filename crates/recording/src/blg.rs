@@ -32,7 +32,8 @@ use perfhive_engine::{
 };
 use perfhive_format::titles::TitleList;
 use perfhive_format::winperf::SYSTEMTIME;
-use perfhive_format::{DataBlock, FileTime};
+use perfhive_format::{BlockHead, BlockWriter, Clocks, DataBlock, FileTime};
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 use std::ops::Range;
@@ -71,6 +72,9 @@ const MOST_BIAS: i64 = 14 * 3600 * FileTime::PER_SECOND;
 /// The largest difference between a [lag](Events::lag) and the nearest time zone, in steps of 100
 /// ns: a lag that differs more does not show the log's zone.
 const MOST_REST: u64 = 60 * FileTime::PER_SECOND as u64;
+
+/// The most machines of a log that have a frame in each sample. Further ones have one where they have values.
+const MOST_MACHINES: usize = 256;
 
 /// The most [marks](Mark) of a log that are kept for seeking.
 const MOST_MARKS: usize = 4096;
@@ -112,8 +116,8 @@ pub(crate) struct BinaryLog<R> {
     is_first: bool,
     /// The number of the sample that was read last, from 1; 0 before the first.
     number: u64,
-    machine: String,
-    perf_freq: i64,
+    /// The machines of the log, each with the frequency of its performance counter; the first is the log's own.
+    machines: Vec<(String, i64)>,
     objects: Vec<CatalogueObject>,
     span: Span,
     marks: Vec<Mark>,
@@ -164,8 +168,7 @@ impl<R: Read + Seek> BinaryLog<R> {
             more_faults: 0,
             is_first: true,
             number: 0,
-            machine: String::new(),
-            perf_freq: 0,
+            machines: Vec::new(),
             objects: Vec::new(),
             span: Span::new(FileTime(0), FileTime(0), 0),
             marks: Vec::new(),
@@ -216,7 +219,7 @@ impl<R: Read + Seek> BinaryLog<R> {
         Ok(())
     }
 
-    /// Reads all samples to find the log's machine, objects, span, marks and faults.
+    /// Reads all samples to find the log's machines, objects, span, marks and faults.
     fn read_once(&mut self) -> Result<(), SourceError> {
         self.rewind(None)?;
         let mut seen = SeenObjects::default();
@@ -224,14 +227,15 @@ impl<R: Read + Seek> BinaryLog<R> {
             let Some(first) = sample.frames.first() else { continue };
             let (time, perf_freq) = (first.time(), first.clocks().perf_freq);
             if self.span.samples == 0 {
-                self.machine = first.machine().to_string();
-                self.perf_freq = perf_freq;
                 self.span.begin = time;
-            } else if first.machine() == self.machine && perf_freq != self.perf_freq {
+            } else if let Some((machine, known)) = self.machines.first()
+                && first.machine() == machine
+                && perf_freq != *known
+            {
                 let message = format!(
-                    "sample {} has a clock of {perf_freq} Hz, but the first one of {} Hz: these are \
-                     not samples of one machine",
-                    mark.number, self.perf_freq
+                    "sample {} has a clock of {perf_freq} Hz, but the first one of {known} Hz: these \
+                     are not samples of one machine",
+                    mark.number
                 );
                 return Err(SourceError::new(SourceErrorKind::Mismatch, &self.name, message));
             }
@@ -241,6 +245,12 @@ impl<R: Read + Seek> BinaryLog<R> {
             self.mark(mark);
             for frame in &sample.frames {
                 seen.add(frame);
+                if self.machines.len() < MOST_MACHINES
+                    && !self.machines.iter().any(|(machine, _)| machine == frame.machine())
+                {
+                    let frequency = frame.clocks().perf_freq;
+                    self.machines.push((frame.machine().to_string(), frequency));
+                }
             }
         }
         self.objects = seen.objects;
@@ -331,11 +341,42 @@ impl<R: Read + Seek> BinaryLog<R> {
                     Err(cause) => self.warn(place.offset(), &cause.to_string()),
                 }
             }
-            if let Some(first) = frames.first() {
+            if let Some(time) = frames.first().map(|first| first.time()) {
                 self.number += 1;
-                let time = first.time();
+                self.complete(&mut frames);
                 let mark = Mark { place, number: self.number, time, latest: time };
                 return Ok(Some((mark, Sample { frames, faults: Vec::new() })));
+            }
+        }
+    }
+
+    /// Puts the frames of the log's own machine in front, and adds a frame without objects for each machine that
+    /// has no value in the sample, since readers take the first frame for that of the log's own machine.
+    fn complete(&self, frames: &mut Vec<Arc<Frame>>) {
+        // The first time the log is read, its machines are not known yet.
+        let [(own, _), _, ..] = self.machines.as_slice() else { return };
+        if self.is_first {
+            return;
+        }
+        frames.sort_by_key(|frame| frame.machine() != own);
+        let Some(first) = frames.first().map(Arc::clone) else { return };
+        let there: HashSet<String> =
+            frames.iter().map(|frame| frame.machine().to_string()).collect();
+        for (place, (machine, perf_freq)) in self.machines.iter().enumerate() {
+            if there.contains(machine) {
+                continue;
+            }
+            let time_100ns = first.time().0;
+            let mut writer = BlockWriter::new();
+            writer.start(&BlockHead {
+                system_name: machine,
+                system_time: first.system_time(),
+                clocks: Clocks { perf_freq: *perf_freq, time_100ns, ..Clocks::default() },
+                ..BlockHead::default()
+            });
+            if let Ok(frame) = Frame::new(writer.finish().to_vec(), first.generation()) {
+                let place = if place == 0 { 0 } else { frames.len() };
+                frames.insert(place, Arc::new(frame));
             }
         }
     }
@@ -463,7 +504,8 @@ impl<R: Read + Seek + Send> Samples for BinaryLog<R> {
     }
 
     fn objects(&mut self) -> Result<(String, Vec<CatalogueObject>), SourceError> {
-        Ok((self.machine.clone(), self.objects.clone()))
+        let own = self.machines.first().map(|(machine, _)| machine.clone());
+        Ok((own.unwrap_or_default(), self.objects.clone()))
     }
 }
 
