@@ -22,7 +22,7 @@ mod write;
 pub use write::{BinaryLogCounters, BinaryLogWriter};
 
 use crate::files::error;
-use crate::names::MadeUpNames;
+use crate::names::{MadeUpNames, is_made_up};
 use crate::replay::{Sample, Samples, SeenObjects};
 use catalogue::Entry;
 use counters::{Counters, whole_quarters};
@@ -208,6 +208,8 @@ impl<R: Read + Seek> BinaryLog<R> {
             }
         }
         self.titles = TitleList::from_multi_sz(&titles);
+        // An index that was made up when another log was read may stand for another name here.
+        self.titles.titles.retain(|title| !is_made_up(title.index));
         self.names = MadeUpNames::with(&self.titles, before);
         self.entries = catalogue::read(&catalogue);
         self.counters = Counters::new(&self.entries).with_bias(bias);
