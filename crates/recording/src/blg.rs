@@ -33,7 +33,7 @@ use perfhive_engine::{
 use perfhive_format::titles::TitleList;
 use perfhive_format::winperf::SYSTEMTIME;
 use perfhive_format::{BlockHead, BlockWriter, Clocks, DataBlock, FileTime};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 use std::ops::Range;
@@ -112,6 +112,9 @@ pub(crate) struct BinaryLog<R> {
     faults: Vec<Fault>,
     /// The number of faults beyond [`MOST_FAULTS`].
     more_faults: usize,
+    /// Counters without a value, each with PDH's status, the number of the first sample in which it has none, and how
+    /// many samples these are.
+    missing: BTreeMap<(String, u32), (u64, u64)>,
     /// Whether the log is read for the first time. Faults are added only then.
     is_first: bool,
     /// The number of the sample that was read last, from 1; 0 before the first.
@@ -166,6 +169,7 @@ impl<R: Read + Seek> BinaryLog<R> {
             titles: TitleList::default(),
             faults: Vec::new(),
             more_faults: 0,
+            missing: BTreeMap::new(),
             is_first: true,
             number: 0,
             machines: Vec::new(),
@@ -267,6 +271,16 @@ impl<R: Read + Seek> BinaryLog<R> {
             let message =
                 format!("a binary log of perfmon without a sample that can be read ({why})");
             return Err(SourceError::new(SourceErrorKind::Malformed, &self.name, message));
+        }
+        // A counter that many samples lack would hide the other faults.
+        for ((path, status), (first, samples)) in std::mem::take(&mut self.missing) {
+            let more = match samples - 1 {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            self.fault(format_args!(
+                "sample {first}{more}: {path} has no value (status 0x{status:08X})"
+            ));
         }
         if self.more_faults > 0 {
             let message = format!("and {} more faults of the log", self.more_faults);
@@ -435,10 +449,16 @@ impl<R: Read + Seek> BinaryLog<R> {
                 )),
             }
         }
-        for (path, status) in std::mem::take(&mut self.counters.missing) {
-            self.fault(format_args!(
-                "sample {number}: {path} has no value (status 0x{status:08X})"
-            ));
+        for missing in std::mem::take(&mut self.counters.missing) {
+            let has_room = self.missing.len() < MOST_FAULTS;
+            match self.missing.get_mut(&missing) {
+                Some((_, samples)) if self.is_first => *samples += 1,
+                None if self.is_first && has_room => {
+                    self.missing.insert(missing, (number, 1));
+                }
+                None if self.is_first => self.more_faults += 1,
+                _ => {}
+            }
         }
         if number == 1 && !blocks.is_empty() && self.counters.is_local() {
             self.fault(format_args!("the log has local times only, which are taken for UTC"));

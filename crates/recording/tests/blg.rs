@@ -355,6 +355,9 @@ fn a_counter_without_a_valid_status_has_no_value_and_a_fault() {
     };
     log.sample(&[single(0, 7), single(0x800007D0, 8)]);
     log.sample(&[single(0, 7), single(1, 9)]);
+    // A counter that many samples lack is one fault, so that it hides no other.
+    (0..100).for_each(|_| log.sample(&[single(0xC000_0BBA, 0), single(0, 9)]));
+    log.sample(&[single(0, 7), single(0x8000_07D1, 8)]);
     let file = Scratch::new("status", &log.file());
     let mut query =
         Query::new(open("file:log", std::slice::from_ref(&file.0), &[], None).unwrap()).unwrap();
@@ -366,6 +369,14 @@ fn a_counter_without_a_valid_status_has_no_value_and_a_fault() {
         faults.contains(&r"sample 1: \A\two has no value (status 0x800007D0)".into()),
         "{faults:?}"
     );
+    let often = r"sample 3 and 99 more: \A\one has no value (status 0xC0000BBA)";
+    assert!(faults.contains(&often.into()), "{faults:?}");
+    assert!(
+        faults.contains(&r"sample 103: \A\two has no value (status 0x800007D1)".into()),
+        "{faults:?}"
+    );
+    // The fourth is that the log has local times only.
+    assert_eq!(faults.len(), 4, "{faults:?}");
     query.collect().unwrap();
     assert_eq!(query.readings()[0].value.as_ref().unwrap().as_f64(), 9.0);
 }
