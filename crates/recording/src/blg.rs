@@ -22,7 +22,7 @@ mod write;
 pub use write::{BinaryLogCounters, BinaryLogWriter};
 
 use crate::files::error;
-use crate::names::MadeUpNames;
+use crate::names::{MadeUpNames, is_made_up};
 use crate::replay::{Sample, Samples, SeenObjects};
 use catalogue::Entry;
 use counters::{Counters, whole_quarters};
@@ -32,7 +32,8 @@ use perfhive_engine::{
 };
 use perfhive_format::titles::TitleList;
 use perfhive_format::winperf::SYSTEMTIME;
-use perfhive_format::{DataBlock, FileTime};
+use perfhive_format::{BlockHead, BlockWriter, Clocks, DataBlock, FileTime};
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 use std::ops::Range;
@@ -72,6 +73,9 @@ const MOST_BIAS: i64 = 14 * 3600 * FileTime::PER_SECOND;
 /// ns: a lag that differs more does not show the log's zone.
 const MOST_REST: u64 = 60 * FileTime::PER_SECOND as u64;
 
+/// The most machines of a log that have a frame in each sample. Further ones have one where they have values.
+const MOST_MACHINES: usize = 256;
+
 /// The most [marks](Mark) of a log that are kept for seeking.
 const MOST_MARKS: usize = 4096;
 
@@ -108,12 +112,15 @@ pub(crate) struct BinaryLog<R> {
     faults: Vec<Fault>,
     /// The number of faults beyond [`MOST_FAULTS`].
     more_faults: usize,
+    /// Counters without a value, each with PDH's status, the number of the first sample in which it has none, and how
+    /// many samples these are.
+    missing: BTreeMap<(String, u32), (u64, u64)>,
     /// Whether the log is read for the first time. Faults are added only then.
     is_first: bool,
     /// The number of the sample that was read last, from 1; 0 before the first.
     number: u64,
-    machine: String,
-    perf_freq: i64,
+    /// The machines of the log, each with the frequency of its performance counter; the first is the log's own.
+    machines: Vec<(String, i64)>,
     objects: Vec<CatalogueObject>,
     span: Span,
     marks: Vec<Mark>,
@@ -162,10 +169,10 @@ impl<R: Read + Seek> BinaryLog<R> {
             titles: TitleList::default(),
             faults: Vec::new(),
             more_faults: 0,
+            missing: BTreeMap::new(),
             is_first: true,
             number: 0,
-            machine: String::new(),
-            perf_freq: 0,
+            machines: Vec::new(),
             objects: Vec::new(),
             span: Span::new(FileTime(0), FileTime(0), 0),
             marks: Vec::new(),
@@ -205,6 +212,8 @@ impl<R: Read + Seek> BinaryLog<R> {
             }
         }
         self.titles = TitleList::from_multi_sz(&titles);
+        // An index that was made up when another log was read may stand for another name here.
+        self.titles.titles.retain(|title| !is_made_up(title.index));
         self.names = MadeUpNames::with(&self.titles, before);
         self.entries = catalogue::read(&catalogue);
         self.counters = Counters::new(&self.entries).with_bias(bias);
@@ -216,7 +225,7 @@ impl<R: Read + Seek> BinaryLog<R> {
         Ok(())
     }
 
-    /// Reads all samples to find the log's machine, objects, span, marks and faults.
+    /// Reads all samples to find the log's machines, objects, span, marks and faults.
     fn read_once(&mut self) -> Result<(), SourceError> {
         self.rewind(None)?;
         let mut seen = SeenObjects::default();
@@ -224,14 +233,15 @@ impl<R: Read + Seek> BinaryLog<R> {
             let Some(first) = sample.frames.first() else { continue };
             let (time, perf_freq) = (first.time(), first.clocks().perf_freq);
             if self.span.samples == 0 {
-                self.machine = first.machine().to_string();
-                self.perf_freq = perf_freq;
                 self.span.begin = time;
-            } else if first.machine() == self.machine && perf_freq != self.perf_freq {
+            } else if let Some((machine, known)) = self.machines.first()
+                && first.machine() == machine
+                && perf_freq != *known
+            {
                 let message = format!(
-                    "sample {} has a clock of {perf_freq} Hz, but the first one of {} Hz: these are \
-                     not samples of one machine",
-                    mark.number, self.perf_freq
+                    "sample {} has a clock of {perf_freq} Hz, but the first one of {known} Hz: these \
+                     are not samples of one machine",
+                    mark.number
                 );
                 return Err(SourceError::new(SourceErrorKind::Mismatch, &self.name, message));
             }
@@ -241,6 +251,12 @@ impl<R: Read + Seek> BinaryLog<R> {
             self.mark(mark);
             for frame in &sample.frames {
                 seen.add(frame);
+                if self.machines.len() < MOST_MACHINES
+                    && !self.machines.iter().any(|(machine, _)| machine == frame.machine())
+                {
+                    let frequency = frame.clocks().perf_freq;
+                    self.machines.push((frame.machine().to_string(), frequency));
+                }
             }
         }
         self.objects = seen.objects;
@@ -255,6 +271,16 @@ impl<R: Read + Seek> BinaryLog<R> {
             let message =
                 format!("a binary log of perfmon without a sample that can be read ({why})");
             return Err(SourceError::new(SourceErrorKind::Malformed, &self.name, message));
+        }
+        // A counter that many samples lack would hide the other faults.
+        for ((path, status), (first, samples)) in std::mem::take(&mut self.missing) {
+            let more = match samples - 1 {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            self.fault(format_args!(
+                "sample {first}{more}: {path} has no value (status 0x{status:08X})"
+            ));
         }
         if self.more_faults > 0 {
             let message = format!("and {} more faults of the log", self.more_faults);
@@ -331,11 +357,42 @@ impl<R: Read + Seek> BinaryLog<R> {
                     Err(cause) => self.warn(place.offset(), &cause.to_string()),
                 }
             }
-            if let Some(first) = frames.first() {
+            if let Some(time) = frames.first().map(|first| first.time()) {
                 self.number += 1;
-                let time = first.time();
+                self.complete(&mut frames);
                 let mark = Mark { place, number: self.number, time, latest: time };
                 return Ok(Some((mark, Sample { frames, faults: Vec::new() })));
+            }
+        }
+    }
+
+    /// Puts the frames of the log's own machine in front, and adds a frame without objects for each machine that
+    /// has no value in the sample, since readers take the first frame for that of the log's own machine.
+    fn complete(&self, frames: &mut Vec<Arc<Frame>>) {
+        // The first time the log is read, its machines are not known yet.
+        let [(own, _), _, ..] = self.machines.as_slice() else { return };
+        if self.is_first {
+            return;
+        }
+        frames.sort_by_key(|frame| frame.machine() != own);
+        let Some(first) = frames.first().map(Arc::clone) else { return };
+        let there: HashSet<String> =
+            frames.iter().map(|frame| frame.machine().to_string()).collect();
+        for (place, (machine, perf_freq)) in self.machines.iter().enumerate() {
+            if there.contains(machine) {
+                continue;
+            }
+            let time_100ns = first.time().0;
+            let mut writer = BlockWriter::new();
+            writer.start(&BlockHead {
+                system_name: machine,
+                system_time: first.system_time(),
+                clocks: Clocks { perf_freq: *perf_freq, time_100ns, ..Clocks::default() },
+                ..BlockHead::default()
+            });
+            if let Ok(frame) = Frame::new(writer.finish().to_vec(), first.generation()) {
+                let place = if place == 0 { 0 } else { frames.len() };
+                frames.insert(place, Arc::new(frame));
             }
         }
     }
@@ -392,10 +449,16 @@ impl<R: Read + Seek> BinaryLog<R> {
                 )),
             }
         }
-        for (path, status) in std::mem::take(&mut self.counters.missing) {
-            self.fault(format_args!(
-                "sample {number}: {path} has no value (status 0x{status:08X})"
-            ));
+        for missing in std::mem::take(&mut self.counters.missing) {
+            let has_room = self.missing.len() < MOST_FAULTS;
+            match self.missing.get_mut(&missing) {
+                Some((_, samples)) if self.is_first => *samples += 1,
+                None if self.is_first && has_room => {
+                    self.missing.insert(missing, (number, 1));
+                }
+                None if self.is_first => self.more_faults += 1,
+                _ => {}
+            }
         }
         if number == 1 && !blocks.is_empty() && self.counters.is_local() {
             self.fault(format_args!("the log has local times only, which are taken for UTC"));
@@ -463,7 +526,8 @@ impl<R: Read + Seek + Send> Samples for BinaryLog<R> {
     }
 
     fn objects(&mut self) -> Result<(String, Vec<CatalogueObject>), SourceError> {
-        Ok((self.machine.clone(), self.objects.clone()))
+        let own = self.machines.first().map(|(machine, _)| machine.clone());
+        Ok((own.unwrap_or_default(), self.objects.clone()))
     }
 }
 

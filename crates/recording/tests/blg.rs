@@ -3,7 +3,7 @@
 
 use perfhive_engine::{Ask, NoValue, ObjectQuery, Query, Snapshot, Source, SourceErrorKind};
 use perfhive_format::{DataBlock, FileTime, LanguageId, TitleIndex};
-use perfhive_recording::{ReplaySource, open};
+use perfhive_recording::{MachinePart, ReplaySource, open};
 use perfhive_testkit::real;
 use std::path::PathBuf;
 
@@ -355,6 +355,9 @@ fn a_counter_without_a_valid_status_has_no_value_and_a_fault() {
     };
     log.sample(&[single(0, 7), single(0x800007D0, 8)]);
     log.sample(&[single(0, 7), single(1, 9)]);
+    // A counter that many samples lack is one fault, so that it hides no other.
+    (0..100).for_each(|_| log.sample(&[single(0xC000_0BBA, 0), single(0, 9)]));
+    log.sample(&[single(0, 7), single(0x8000_07D1, 8)]);
     let file = Scratch::new("status", &log.file());
     let mut query =
         Query::new(open("file:log", std::slice::from_ref(&file.0), &[], None).unwrap()).unwrap();
@@ -366,6 +369,14 @@ fn a_counter_without_a_valid_status_has_no_value_and_a_fault() {
         faults.contains(&r"sample 1: \A\two has no value (status 0x800007D0)".into()),
         "{faults:?}"
     );
+    let often = r"sample 3 and 99 more: \A\one has no value (status 0xC0000BBA)";
+    assert!(faults.contains(&often.into()), "{faults:?}");
+    assert!(
+        faults.contains(&r"sample 103: \A\two has no value (status 0x800007D1)".into()),
+        "{faults:?}"
+    );
+    // The fourth is that the log has local times only.
+    assert_eq!(faults.len(), 4, "{faults:?}");
     query.collect().unwrap();
     assert_eq!(query.readings()[0].value.as_ref().unwrap().as_f64(), 9.0);
 }
@@ -484,6 +495,42 @@ fn counters_of_several_machines_keep_their_machine() {
         })
         .collect();
     assert_eq!(values, [("ONE".to_string(), 7), ("TWO".to_string(), 8)]);
+}
+
+#[test]
+fn a_machine_without_values_in_a_sample_gets_none_of_another_machine() {
+    let mut log = Written::default();
+    log.catalogue(&[("\\\\ONE|A", None, "x", RAW, 1), ("\\\\TWO|A", None, "x", RAW, 1)]);
+    let none = |local: i64| {
+        let (kind, mut inside) = single(local, 0);
+        inside[..4].copy_from_slice(&0xC000_0BBA_u32.to_le_bytes());
+        (kind, inside)
+    };
+    let at = |second: i64| second * FileTime::PER_SECOND;
+    log.sample(&[single(at(1), 7), none(at(1))]);
+    log.sample(&[none(at(2)), single(at(2), 8)]);
+    log.sample(&[single(at(3), 9), single(at(3), 10)]);
+    let file = Scratch::new("silent-machine", &log.file());
+    let open = || open("file:log", std::slice::from_ref(&file.0), &[], None).unwrap();
+    let values = |source: Box<dyn Source>| {
+        let mut query = Query::new(source).unwrap();
+        query.add(r"\A\x").unwrap();
+        let mut values = Vec::new();
+        while query.collect().is_ok() {
+            let reading = &query.readings()[0];
+            values.push(reading.value.as_ref().ok().map(|value| value.as_f64()));
+        }
+        values
+    };
+    assert_eq!(values(Box::new(open())), [Some(7.0), None, Some(9.0)]);
+    let other = MachinePart::new(Box::new(open()), "TWO");
+    assert_eq!(values(Box::new(other)), [None, Some(8.0), Some(10.0)]);
+    // Each sample tells of all machines, the log's own first.
+    let (mut source, mut out) = (open(), Snapshot::new());
+    while source.collect(&Ask::everything(), &mut out).is_ok() {
+        let machines: Vec<_> = out.frames().iter().map(|frame| frame.machine()).collect();
+        assert_eq!(machines, ["ONE", "TWO"]);
+    }
 }
 
 #[test]

@@ -201,7 +201,7 @@ pub(super) fn columns(global: &Global, paths: &[String]) -> Result<(Columns, u64
         known.extend(text_log_columns(file, global.encoding)?);
     }
     let mut columns = Columns::of_text_logs(global, known);
-    let samples = for_each_reading(&[(global, paths)], |query, reading| {
+    let samples = for_each_reading(global, paths, |query, reading| {
         // A reading without an identity stands for a path that nothing in the sample matches.
         if reading.identity.is_some() {
             columns.add(query, reading);
@@ -214,23 +214,20 @@ pub(super) fn columns(global: &Global, paths: &[String]) -> Result<(Columns, u64
     }
 }
 
-/// Reads recordings one after the other, and calls `with` for each reading. Returns the number of
-/// samples of all recordings.
+/// Reads a recording, and calls `with` for each reading. Returns the number of samples.
 fn for_each_reading(
-    recordings: &[(&Global, &[String])],
+    recording: &Global,
+    paths: &[String],
     mut with: impl FnMut(&Query, &Reading),
 ) -> Result<u64, Failure> {
-    let Some((first, _)) = recordings.first() else { return Ok(0) };
-    let progress = Progress::of(first);
+    let progress = Progress::of(recording);
     let mut samples = 0;
-    for (recording, paths) in recordings {
-        for_each_sample(recording, paths, true, |query, _| {
-            query.readings().iter().for_each(|reading| with(query, reading));
-            samples += 1;
-            progress.show("looked at", samples);
-            Ok(())
-        })?;
-    }
+    for_each_sample(recording, paths, true, |query, _| {
+        query.readings().iter().for_each(|reading| with(query, reading));
+        samples += 1;
+        progress.show("looked at", samples);
+        Ok(())
+    })?;
     Ok(samples)
 }
 
@@ -269,12 +266,28 @@ pub(super) fn to_binary(
     refuse_language(last)?;
     // The catalogue stands in front of all samples, so each recording is read twice.
     let mut counters = BinaryLogCounters::default();
-    let progress = Progress::of(last);
-    let before = for_each_reading(recordings, |query, reading| counters.add(query, reading))?;
-    if counters.is_empty() {
-        return Err(no_counters(last));
+    let (mut before, mut titles) = (0, None::<Arc<TitleDatabase>>);
+    for (recording, paths) in recordings {
+        counters.next_recording();
+        before +=
+            for_each_reading(recording, paths, |query, reading| counters.add(query, reading))?;
+        let own = english_titles(&mut Session::open(recording)?);
+        titles = Some(match titles {
+            Some(first) => first.completed_by(&own).into(),
+            None => own,
+        });
     }
-    let titles = english_titles(&mut Session::open(last)?);
+    let Some(titles) = titles.filter(|_| !counters.is_empty()) else {
+        return Err(no_counters(last));
+    };
+    if let Some(path) = counters.conflict() {
+        let file = selected.output.display();
+        return Err(Failure::Source(format!(
+            "{file}: has {path} with another type or clock than what would be appended; write a log of \
+             its own"
+        )));
+    }
+    let progress = Progress::of(last);
     let zone = selected.zone.clone();
     let unfinished = Unfinished::replace(selected.output)?;
     let named = |error| unfinished.named(error);
@@ -283,6 +296,7 @@ pub(super) fn to_binary(
     let (mut written, mut all) = (0, 0);
     for (recording, paths) in recordings {
         written = 0;
+        writer.next_recording();
         for_each_sample(recording, paths, false, |query, time| {
             writer.add(time, query.readings()).map_err(named)?;
             written += 1;

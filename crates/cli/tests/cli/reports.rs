@@ -150,6 +150,29 @@ fn processes_have_the_same_names_in_a_text_log_as_in_a_binary_one() {
 }
 
 #[test]
+fn counters_of_processes_have_figures_where_a_path_names_them() {
+    let Some(log) = real::root().map(|root| root.join("logs/pal_SampleLog.blg")) else { return };
+    let log = log.display().to_string();
+    let report = |args: &[&str]| -> serde_json::Value {
+        let args = [&["report", &log, "--json"], args].concat();
+        serde_json::from_str(&perfhive(args).ok()).unwrap()
+    };
+    let path = r"\Process(svchost*)\Working Set";
+    let named = report(&["-p", path]);
+    let counters = named["counters"].as_array().unwrap();
+    assert!(counters.len() > 5, "{counters:?}");
+    let is_asked = |counter: &serde_json::Value| {
+        counter["object"] == "Process" && counter["counter"] == "Working Set"
+    };
+    assert!(counters.iter().all(is_asked), "{counters:?}");
+    // Without a path they are in the list of processes alone.
+    let usual = report(&[]);
+    assert!(usual["counters"].as_array().unwrap().iter().all(|one| one["object"] != "Process"));
+    let same = perfhive(["diff", &log, &log, "--all", "-p", path]).ok();
+    assert!(same.contains(r"\Process(svchost"), "{same}");
+}
+
+#[test]
 fn a_process_that_is_blank_in_a_text_log_half_of_the_time_is_not_seen_always() {
     let folder = Folder::new();
     let column = |name| format!(",\"\\\\A\\Process({name})\\Working Set\"");
@@ -251,6 +274,11 @@ fn wrong_reports_are_refused_with_the_way_out() {
     assert!(error.contains("write NAME=VALUE"), "{error}");
     let error = perfhive(["report", &log, "-p", r"\Nothing\Here"]).fails(2);
     assert!(error.contains("no object \"Nothing\""), "{error}");
+    let some = perfhive(["report", &log, "-p", r"\Shop(*)\Carts", "-p", r"\Nothing\Here"]).err;
+    assert!(
+        some.contains(r"\Nothing\Here is left out: the recording has no such counter"),
+        "{some}"
+    );
     let error = perfhive(["report", &log, "-o", "/nowhere/at/all.html"]).fails(3);
     assert!(error.starts_with("/nowhere/at/all.html: "), "{error}");
     let error = perfhive(["report", &log, "--begin", "+2h"]).fails(1);

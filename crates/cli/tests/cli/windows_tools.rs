@@ -545,6 +545,9 @@ fn relog_writes_and_continues_binary_and_text_logs() {
     let said = perfhive(["relog", &log, "-c", memory, disks, "-a", "-o", &out]).ok();
     assert!(said.contains("Samples:  11\r\n"), "{said}");
     assert_eq!(samples("o.blg"), 17);
+    // A log without a clock tells no frequency; its counters go on.
+    let rows = perfhive(["watch", "-s", &format!("file:{out}"), memory, "--json"]).out;
+    assert_eq!(rows.matches("\"status\":\"ok\"").count(), 17, "{rows}");
     let names = std::fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(names, 1, "the log was written beside the old one, which it replaced");
     let text = file("o.csv");
@@ -556,6 +559,60 @@ fn relog_writes_and_continues_binary_and_text_logs() {
     let other = perfhive(["relog", &log, "-c", disks, "-f", "csv", "-o", &text, "-a"]).fails(3);
     assert!(other.contains("other counters"), "{other}");
     assert_eq!(samples("o.csv"), 22);
+}
+
+#[test]
+fn relog_appends_counters_by_their_names_to_a_binary_log() {
+    let folder = Folder::new();
+    let log = |name: &str, columns: [&str; 2], rows: [&str; 2]| {
+        let head = columns.map(|column| format!(",\"\\\\A\\{column}\"")).concat();
+        let text = format!("\"(PDH-CSV 4.0) (UTC)(0)\"{head}\r\n{}\r\n", rows.join("\r\n"));
+        folder.file(name, text)
+    };
+    // The logs have no indexes, so the same made-up ones stand for other names in each.
+    let one = log(
+        "one.csv",
+        [r"Processor(_Total)\% User Time", r"Memory\Free"],
+        ["\"11/24/2026 10:00:00.000\",\"1\",\"2\"", "\"11/24/2026 10:00:01.000\",\"3\",\"4\""],
+    );
+    let two = log(
+        "two.csv",
+        [r"Memory\Free", r"Memory\Pages/sec"],
+        ["\"11/24/2026 10:01:00.000\",\"5\",\"6\"", "\"11/24/2026 10:01:01.000\",\"7\",\"8\""],
+    );
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let (both, apart, read) = (file("both.blg"), file("apart.blg"), file("read.csv"));
+    perfhive(["relog", &one, "-o", &both]).ok();
+    perfhive(["relog", &two, "-a", "-o", &both]).ok();
+    // Warnings name the counters that a sample lacks.
+    assert_eq!(perfhive(["relog", &both, "-f", "csv", "-o", &read]).code, Some(0));
+    let wanted = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Processor(_Total)\\% User Time\",\"\\\\A\\Memory\\Free\",\
+                  \"\\\\A\\Memory\\Pages/sec\"\r\n\
+                  \"11/24/2026 10:00:00.000\",\"1\",\"2\",\" \"\r\n\
+                  \"11/24/2026 10:00:01.000\",\"3\",\"4\",\" \"\r\n\
+                  \"11/24/2026 10:01:00.000\",\" \",\"5\",\"6\"\r\n\
+                  \"11/24/2026 10:01:01.000\",\" \",\"7\",\"8\"\r\n";
+    assert_eq!(std::fs::read_to_string(&read).unwrap(), wanted);
+    // Two binary logs of text logs go together, too.
+    perfhive(["relog", &one, "-o", &apart]).ok();
+    perfhive(["relog", &two, "-o", &file("other.blg")]).ok();
+    perfhive(["relog", &apart, &file("other.blg"), "-f", "csv", "-o", &read, "-y"]).ok();
+    assert_eq!(std::fs::read_to_string(&read).unwrap(), wanted);
+}
+
+#[test]
+fn relog_appends_no_final_values_to_raw_ones() {
+    let Some(log) = log() else { return };
+    let folder = Folder::new();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let (binary, text) = (file("o.blg"), file("o.csv"));
+    let counters = [r"\Processor(*)\% Processor Time", r"\System\Processes"];
+    perfhive(["relog", &log, "-c", counters[0], counters[1], "-o", &binary]).ok();
+    perfhive(["relog", &log, "-c", counters[0], counters[1], "-f", "csv", "-o", &text]).ok();
+    let before = std::fs::read(&binary).unwrap();
+    let error = perfhive(["relog", &text, "-a", "-o", &binary]).fails(3);
+    assert!(error.contains("another type or clock"), "{error}");
+    assert_eq!(std::fs::read(&binary).unwrap(), before);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! record. Sub-records of a sample follow in the same order.
 
 use super::{i64_at, u32_at};
-use perfhive_format::CounterType;
+use perfhive_format::{CounterType, Formula};
 
 /// The number of bytes in front of the first entry.
 const HEAD: usize = 8;
@@ -61,6 +61,18 @@ pub(super) fn read(record: &[u8]) -> Vec<Entry> {
 }
 
 impl Entry {
+    /// Whether the raw numbers of another entry mean what those of this one do.
+    pub(super) fn has_numbers_of(&self, other: &Self) -> bool {
+        self.counter_type == other.counter_type
+            && (!self.has_clock() || self.frequency == other.frequency)
+            && self.instance.is_some() == other.instance.is_some()
+    }
+
+    /// Whether the formula of the counter's type takes a clock, so that the frequency counts.
+    pub(super) fn has_clock(&self) -> bool {
+        Formula::of(self.counter_type).is_ok_and(|formula| formula.clock().is_some())
+    }
+
     fn write(&self, record: &mut Vec<u8>) {
         // The texts of an entry with an instance begin four bytes later.
         let gap = if self.instance.is_some() { 4 } else { 0 };

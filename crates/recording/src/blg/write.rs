@@ -26,34 +26,70 @@ const NO_VALUE: u32 = 0xC000_0BBA;
 #[derive(Default)]
 pub struct BinaryLogCounters {
     entries: Vec<Entry>,
-    places: HashMap<(Arc<str>, TitleIndex, TitleIndex), usize>,
+    /// For the names of a machine, an object and a counter: the place of the entry, and the number of the recording
+    /// that it is from.
+    names: HashMap<[String; 3], (usize, usize)>,
+    places: HashMap<Key, usize>,
+    /// The number of the recording to which the indexes belong that are added or written.
+    recording: usize,
+    conflict: Option<String>,
     perf_freq: i64,
 }
+
+/// A counter of a recording: the number of the recording, the machine, and the indexes of object and counter.
+type Key = (usize, Arc<str>, TitleIndex, TitleIndex);
 
 impl BinaryLogCounters {
     /// Adds the counter of a reading, unless it was added before or the reading has no raw value.
     /// The log gets the counter's English name.
     pub fn add(&mut self, query: &Query, reading: &Reading) {
         let Some(raw) = &reading.raw else { return };
-        let key = (Arc::clone(&reading.machine), reading.object, reading.counter);
-        let next = self.entries.len();
-        self.places.entry(key).or_insert_with(|| {
-            let (object, counter) = query.english_names_of(reading);
-            if next == 0 {
-                self.perf_freq = raw.clocks.perf_freq;
+        let key = (self.recording, Arc::clone(&reading.machine), reading.object, reading.counter);
+        if self.places.contains_key(&key) {
+            return;
+        }
+        let (object, counter) = query.english_names_of(reading);
+        let new = Entry {
+            is_whole: false,
+            machine: reading.machine.to_string(),
+            object,
+            instance: reading.instance.as_ref().map(|_| ALL.to_string()),
+            counter,
+            counter_type: reading.counter_type,
+            frequency: frequency(reading.counter_type, raw),
+            scale: reading.scale,
+        };
+        // Readers find a counter by its names, so the log has each once, whatever its indexes.
+        let names = [&new.machine, &new.object, &new.counter].map(String::clone);
+        let own = (self.entries.len(), self.recording);
+        let (place, recording) = *self.names.entry(names).or_insert(own);
+        self.places.insert(key, place);
+        match self.entries.get(place) {
+            None => {
+                if place == 0 {
+                    self.perf_freq = raw.clocks.perf_freq;
+                }
+                self.entries.push(new);
             }
-            self.entries.push(Entry {
-                is_whole: false,
-                machine: reading.machine.to_string(),
-                object,
-                instance: reading.instance.as_ref().map(|_| ALL.to_string()),
-                counter,
-                counter_type: reading.counter_type,
-                frequency: frequency(reading.counter_type, raw),
-                scale: reading.scale,
-            });
-            next
-        });
+            Some(known) if recording < self.recording && !known.has_numbers_of(&new) => {
+                let path = query.english_path_of(reading).to_string();
+                self.conflict.get_or_insert(path);
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Begins a further recording, in which indexes may stand for other names. The counters that are added from now on
+    /// are those of this recording. [`BinaryLogWriter::next_recording`] goes on in the same order.
+    pub fn next_recording(&mut self) {
+        self.recording += 1;
+    }
+
+    /// The first counter that a recording has with another type or frequency than a recording before, or with instances
+    /// where that has none: its values cannot stand in the same log. `None` if there is no such counter.
+    #[must_use]
+    pub fn conflict(&self) -> Option<&str> {
+        self.conflict.as_deref()
     }
 
     /// Whether no counter was added.
@@ -130,6 +166,7 @@ impl BinaryLogWriter {
         let machine = counters.entries.first().map_or("", |entry| &entry.machine);
         let titles = records_of_titles(machine, titles.all());
         let values = counters.entries.iter().map(|_| Values::default()).collect();
+        let counters = BinaryLogCounters { recording: 0, ..counters };
         Ok(Self {
             path: path.to_path_buf(),
             file: Some(file),
@@ -171,6 +208,12 @@ impl BinaryLogWriter {
         }
     }
 
+    /// Begins the next recording: the readings that are added from now on have its indexes
+    /// ([`BinaryLogCounters::next_recording`]).
+    pub fn next_recording(&mut self) {
+        self.counters.recording += 1;
+    }
+
     /// Writes the trace's head, the titles and the catalogue, which stand in front of the samples.
     fn begin(&self, file: File, time: FileTime) -> Result<Trace<File>, SourceError> {
         let random = [0, 1].map(|part| RandomState::new().hash_one(part)).map(u64::to_le_bytes);
@@ -198,12 +241,13 @@ impl BinaryLogWriter {
 
     fn take(&mut self, reading: &Reading) {
         let Some(raw) = &reading.raw else { return };
-        let key = (Arc::clone(&reading.machine), reading.object, reading.counter);
+        let recording = self.counters.recording;
+        let key = (recording, Arc::clone(&reading.machine), reading.object, reading.counter);
         let Some(place) = self.counters.places.get(&key).copied() else { return };
         let entry = self.counters.entries.get(place);
         let Some((entry, values)) = entry.zip(self.values.get_mut(place)) else { return };
         if entry.counter_type != reading.counter_type
-            || entry.frequency != frequency(entry.counter_type, raw)
+            || (entry.has_clock() && entry.frequency != frequency(entry.counter_type, raw))
             || entry.instance.is_some() != reading.instance.is_some()
             || !self.seen.insert((place, reading.identity.clone()))
         {

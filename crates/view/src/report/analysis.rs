@@ -153,7 +153,11 @@ impl Analysis {
                 if !rows.left_out.is_empty() {
                     unevaluated.push(Unevaluated::instances(&scoped.name, rows.left_out.len()));
                 }
-            } else {
+            }
+            // Processes have a list of their own, with the usual counters. Counters of theirs that a path names are
+            // listed as those of other objects.
+            let is_named = scoped.counters.iter().any(|counter| !counter.only.is_empty());
+            if !scoped.is_of_processes || is_named {
                 objects.extend(object_of(scoped, rows, samples, &self.timeline));
             }
         }
