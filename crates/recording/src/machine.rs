@@ -36,7 +36,7 @@ impl Source for MachinePart {
         ask.objects = ObjectQuery::Global;
         self.source.collect(&ask, &mut self.whole)?;
         let own = self.whole.frames().iter().filter(|frame| frame.machine() == self.machine);
-        own.for_each(|frame| out.push_frame(Arc::clone(frame), self.source.name()));
+        out.push_frames(own.cloned(), self.source.name());
         self.whole.faults().iter().for_each(|fault| out.push_fault(fault.clone()));
         Ok(())
     }

@@ -366,7 +366,7 @@ impl Source for ReplaySource {
         faults.into_iter().for_each(|fault| out.push_fault(fault));
         self.faults.iter().for_each(|fault| out.push_fault(fault.clone()));
         let ObjectQuery::Indexes(list) = &request.objects else {
-            frames.into_iter().for_each(|frame| out.push_frame(frame, &self.name));
+            out.push_frames(frames, &self.name);
             return Ok(());
         };
         let wanted: HashSet<TitleIndex> = list.iter().copied().collect();

@@ -268,6 +268,27 @@ fn a_written_log_is_byte_for_byte_that_of_windows() {
 }
 
 #[test]
+fn a_column_that_is_no_counter_is_left_out_and_the_others_are_read() {
+    let log = concat!(
+        r#""(PDH-CSV 4.0) (UTC)(0)","\\BOX\Memory\A","note","\\BOX\My (odd) Object\B","\\BOX\Memory\C""#,
+        "\r\n",
+        r#""08/14/2007 15:42:37.659","1","seen by Ann","2","3""#,
+        "\r\n",
+    );
+    let file = Scratch::new(log);
+    let found = values(file.open(), &[r"\Memory\A", r"\Memory\C"]);
+    assert_eq!(found, [[Some(1.0), Some(3.0)]]);
+    let mut out = Snapshot::new();
+    file.open().collect(&Ask::new(ObjectQuery::Global), &mut out).unwrap();
+    let faults: Vec<_> = out.faults().iter().map(|fault| &*fault.message).collect();
+    assert_eq!(out.objects().count(), 2);
+    assert_eq!(faults, ["column 3: \"note\" is not a counter path, and is left out"]);
+    // Without any counter it is no log.
+    let none = Scratch::new(log.replace("BOX", ""));
+    assert!(open("file:log", std::slice::from_ref(&none.0), &[], None).is_err());
+}
+
+#[test]
 fn bad_lines_are_faults_and_the_others_are_read() {
     let long = "x".repeat(100_000);
     let bad = LOG.to_string()

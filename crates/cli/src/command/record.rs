@@ -42,7 +42,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     let mut sample = Snapshot::new();
     let mut titles = Titles::default();
     let progress = Progress::new(global);
-    let mut restarts = 0;
+    let (mut restarts, mut taken) = (0, 0);
     let end = args.duration.and_then(|duration| Instant::now().checked_add(duration));
     let mut next = Instant::now();
     let signal = loop {
@@ -55,6 +55,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
                     progress.clear();
                     stopped(&error, writer.samples())
                 })?;
+                taken += 1;
                 if writer.restarts() > restarts {
                     restarts = writer.restarts();
                     progress.clear();
@@ -74,7 +75,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
             Err(error) => return Err(error.into()),
         }
         progress.show(&writer);
-        if args.count.is_some_and(|count| writer.samples() >= count) {
+        // Samples of a file that was moved away were taken, too.
+        if args.count.is_some_and(|count| taken >= count) {
             break None;
         }
         let now = Instant::now();

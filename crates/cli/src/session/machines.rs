@@ -122,7 +122,7 @@ impl Source for Part {
         self.taken += 1;
         out.clear();
         let own = whole.frames().iter().filter(|frame| frame.machine() == self.machine);
-        own.for_each(|frame| out.push_frame(Arc::clone(frame), &self.name));
+        out.push_frames(own.cloned(), &self.name);
         whole.faults().iter().for_each(|fault| out.push_fault(fault.clone()));
         answer.clone()
     }

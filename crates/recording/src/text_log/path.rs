@@ -15,12 +15,14 @@ impl<'a> Parts<'a> {
             // A log of one machine may leave the machine out.
             None => ("localhost", path.strip_prefix('\\')?),
         };
-        // An instance may hold backslashes, and a counter parentheses: `Avg. (ms)`.
+        // An instance may hold backslashes, and a counter parentheses: `Avg. (ms)`. Those of an object without
+        // instances, as in `My (odd) Object`, are not in front of a backslash.
         let open =
             rest.find('(').filter(|open| rest.get(..*open).is_some_and(|o| !o.contains('\\')));
-        let (object, instance, counter) = match open {
-            Some(open) => {
-                let close = rest.rfind(")\\").filter(|close| *close > open)?;
+        let close = rest.rfind(")\\");
+        let instance = open.zip(close).filter(|(open, close)| close > open);
+        let (object, instance, counter) = match instance {
+            Some((open, close)) => {
                 (rest.get(..open)?, Some(rest.get(open + 1..close)?), rest.get(close + 2..)?)
             }
             None => {
@@ -52,6 +54,7 @@ mod tests {
             Some(("BOX", "Network Interface", Some(r"Intel[R] PRO (1000) \ 2"), "Bytes (total)"))
         );
         assert_eq!(of(r"\Memory\A (b)"), Some(("localhost", "Memory", None, "A (b)")));
+        assert_eq!(of(r"\\BOX\My (odd) Object\A"), Some(("BOX", "My (odd) Object", None, "A")));
         for bad in ["", "x", r"\\BOX", r"\\BOX\Memory", r"\\BOX\(a)\b", r"\\\a\b"] {
             assert_eq!(of(bad), None, "{bad}");
         }

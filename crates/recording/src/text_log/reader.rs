@@ -49,7 +49,8 @@ pub(crate) struct TextLog {
     start: csv::Position,
     /// The difference from the log's times to UTC, in steps of 100 ns.
     bias: i64,
-    columns: Vec<Place>,
+    /// The places of the columns' values; `None` for a column that is left out.
+    columns: Vec<Option<Place>>,
     /// Whether a caption stands behind the columns' names; lines may then have a cell for it.
     has_caption: bool,
     /// The numbers of the columns with the path of an earlier column.
@@ -150,15 +151,13 @@ impl TextLog {
             ));
         }
         let mut machines: Vec<(String, Vec<Draft>)> = Vec::new();
-        let mut doubled = Vec::new();
+        let (mut doubled, mut strange) = (Vec::new(), Vec::new());
         let (mut lookup, mut known) = (Lookup::default(), HashSet::new());
         for (number, path) in paths.iter().enumerate() {
             let Some(parts) = Parts::of(path) else {
-                return Err(format!(
-                    "column {}: {} is not a counter path",
-                    number + 2,
-                    quoted(path)
-                ));
+                strange.push(number);
+                self.columns.push(None);
+                continue;
             };
             let block = lookup.place((0, 0, parts.machine), || {
                 machines.push((parts.machine.to_string(), Vec::new()));
@@ -192,7 +191,7 @@ impl TextLog {
             if !known.insert(place) {
                 self.repeated.insert(number);
             }
-            self.columns.push(place);
+            self.columns.push(Some(place));
         }
         for (object, has_instances) in doubled.into_iter().take(MOST_FAULTS) {
             self.warn(format_args!(
@@ -203,6 +202,14 @@ impl TextLog {
         }
         if machines.is_empty() {
             return Err("has no columns with counters".to_string());
+        }
+        for number in strange.into_iter().take(MOST_FAULTS) {
+            let path = paths.get(number).map_or("", String::as_str);
+            self.warn(format_args!(
+                "column {}: {} is not a counter path, and is left out",
+                number + 2,
+                quoted(path)
+            ));
         }
         let drafts = machines.iter().flat_map(|(_, drafts)| drafts);
         let cells = drafts.fold(0_usize, |sum, draft| sum.saturating_add(draft.cells()));
@@ -309,6 +316,7 @@ impl TextLog {
         } else {
             let cells = self.columns.iter().zip(self.record.iter().skip(1));
             for (number, (place, cell)) in cells.enumerate() {
+                let Some(place) = place else { continue };
                 let cell = String::from_utf8_lossy(cell.trim_ascii());
                 // A blank cell is a counter without a value.
                 if cell.is_empty() {
