@@ -90,7 +90,7 @@ pub(crate) fn fuzz_samples(mut bytes: &[u8]) {
         if contents::sample_head(&mut input).is_some() {
             let _ = decoder.decode(input, std::mem::take(&mut is_key));
         }
-        let _ = contents::Definitions::default().add(varint::Input(payload));
+        let _ = contents::Definitions::default().add(varint::Input(payload), &mut { MOST });
         bytes = rest;
     }
 }
