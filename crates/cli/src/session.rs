@@ -1,12 +1,9 @@
 //! The source that a command reads, and the language in which it shows names.
 
-mod machines;
-
 use crate::args::{Format, Global};
 use crate::failure::{Failure, of_source, warn};
-use machines::MachineParts;
 use perfhive::engine::InstanceReader;
-use perfhive::recording::{Excerpt, MachinePart};
+use perfhive::recording::{Excerpt, MachinePart, MachineParts};
 use perfhive::{
     Ask, CalendarTime, Catalogue, Fault, FaultKind, Identity, LanguageId, OpenOptions,
     ProviderStatus, Query, Recording, Snapshot, Source, SourceAddress, SourceError,
@@ -446,7 +443,7 @@ impl Session {
             set = set.with_opener(move |machine| {
                 let parts = match parts.take() {
                     Some(opened) => parts.insert(opened),
-                    None => parts.insert(MachineParts::open(&global, &faults)?),
+                    None => parts.insert(machine_parts(&global, &faults)?),
                 };
                 parts.part(machine).ok_or_else(|| {
                     let why = "has no such machine";
@@ -456,6 +453,24 @@ impl Session {
         }
         Ok(Query::over(set, self.language)?)
     }
+}
+
+/// The parts of the recording that the command line names. The faults and the time of their samples are added to
+/// `faults`.
+fn machine_parts(global: &Global, faults: &Faults) -> Result<MachineParts, SourceError> {
+    let (global, faults) = (global.clone(), faults.clone());
+    let session = move || {
+        let mut session = Session::open_unnamed(&global).map_err(|failure| {
+            let kind = SourceErrorKind::Unavailable;
+            SourceError::new(kind, &global.source, failure.message())
+        })?;
+        session.source.faults = faults.clone();
+        Ok::<_, SourceError>(session)
+    };
+    let mut first = session()?;
+    let machines = first.machines()?;
+    let open = move || Ok(Box::new(session()?.source) as Box<dyn Source>);
+    Ok(MachineParts::new(Box::new(first.source), machines, open))
 }
 
 /// Warns that lines of a title list are skipped; a failure if the list cannot be read.
@@ -502,6 +517,7 @@ mod tests {
             Box::new(Observed { source, faults: Faults::default(), mentions: true })
         };
         perfhive_testkit::forwarding::source(wrap, |objects| objects);
+        perfhive_testkit::forwarding::instance_reader(wrap);
     }
 
     #[test]

@@ -196,4 +196,6 @@ fn cached_and_worker_forward_every_call_with_its_ask() {
     forwarding::source(|source| Box::new(source), |objects| objects);
     forwarding::source(|source| Box::new(Worker::new(source, None).unwrap()), |objects| objects);
     forwarding::source(|source| Box::new(Cached::new(source)), |objects| objects);
+    forwarding::instance_reader(|source| Box::new(source));
+    forwarding::instance_reader(|source| Box::new(Cached::new(source)));
 }

@@ -84,6 +84,14 @@ impl<W: Write + Send> JsonLines<W> {
         self.write()
     }
 
+    /// Writes a line as [`line`](Self::line) does, but together with the first records, or at the end.
+    ///
+    /// # Errors
+    /// An error where the line cannot be made.
+    pub fn line_with_records(&mut self, line: &Value) -> io::Result<()> {
+        self.push(line)
+    }
+
     fn push(&mut self, line: &Value) -> io::Result<()> {
         serde_json::to_writer(&mut self.text, line)?;
         self.text.push(b'\n');

@@ -1,9 +1,10 @@
 //! A timeout for every call of a source.
 
 use perfhive_engine::{
-    Ask, Catalogue, ProviderStatus, Recording, Snapshot, Source, SourceError, TitleDatabase,
+    Ask, Catalogue, Identity, InstanceReader, ProviderStatus, Recording, Snapshot, Source,
+    SourceError, TitleDatabase,
 };
-use perfhive_format::LanguageId;
+use perfhive_format::{LanguageId, TitleIndex};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -50,6 +51,16 @@ impl Source for Bounded {
         self.source.providers(&self.bound(ask))
     }
 
+    /// A reader of one instance has no deadline, here as elsewhere.
+    fn instance_reader(
+        &mut self,
+        object: TitleIndex,
+        identity: &Identity,
+        counters: &[TitleIndex],
+    ) -> Option<Box<dyn InstanceReader>> {
+        self.source.instance_reader(object, identity, counters)
+    }
+
     fn recording(&mut self) -> Option<&mut dyn Recording> {
         self.source.recording()
     }
@@ -66,6 +77,7 @@ mod tests {
             Box::new(Bounded::new(source, Duration::from_secs(24 * 3600)))
         };
         perfhive_testkit::forwarding::source(wrap, |objects| objects);
+        perfhive_testkit::forwarding::instance_reader(wrap);
     }
 
     #[test]

@@ -34,8 +34,8 @@
 
 pub use perfhive_recording::{
     BinaryLogCounters, BinaryLogWriter, Capture, CaptureOptions, EventBlocks, EventRecording,
-    Excerpt, FileEncoding, MachinePart, RecordKind, RecordLine, RecordLines, RecordedBlock,
-    RecordingOptions, RecordingWriter, ReplaySource, Rotation, SensorLine, TextForm, TextLines,
-    TextLogWriter, TextZone, TimeBound, UnknownEncoding, has_records, is_made_up,
+    Excerpt, FileEncoding, MachinePart, MachineParts, RecordKind, RecordLine, RecordLines,
+    RecordedBlock, RecordingOptions, RecordingWriter, ReplaySource, Rotation, SensorLine, TextForm,
+    TextLines, TextLogWriter, TextZone, TimeBound, UnknownEncoding, has_records, is_made_up,
     language_of_titles, read_block, read_titles, text_log_columns,
 };

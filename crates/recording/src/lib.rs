@@ -28,7 +28,7 @@
 //! | read recordings, logs, data blocks or a capture folder | [`open`], which gives a [`ReplaySource`] |
 //! | replay data blocks that are in memory | [`ReplaySource::new`], [`ReplaySource::of_samples`] |
 //! | read a part of a recording | [`Excerpt`] from one [`TimeBound`] to another |
-//! | read another machine's counters in a recording | [`MachinePart`] |
+//! | read another machine's counters in a recording | [`MachinePart`]; of several machines [`MachineParts`] |
 //! | record samples | [`RecordingWriter`]; [`Rotation`] for a new file at a limit |
 //! | write a log for perfmon | [`BinaryLogWriter`], [`TextLogWriter`] |
 //! | print the lines of a text log | [`TextLines`] |
@@ -80,7 +80,7 @@ pub use blg::{BinaryLogCounters, BinaryLogWriter};
 pub use capture::{Capture, CaptureOptions};
 pub use excerpt::{Excerpt, TimeBound};
 pub use files::{language_of_titles, read_block, read_titles};
-pub use machine::MachinePart;
+pub use machine::{MachinePart, MachineParts};
 pub use names::is_made_up;
 pub use open::{open, reader_of_processes};
 pub use perfhive_format::{FileEncoding, UnknownEncoding};

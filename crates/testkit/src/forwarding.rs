@@ -2,8 +2,8 @@
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
 use perfhive_engine::{
-    Ask, Catalogue, InstanceWish, ObjectQuery, ProviderStatus, Recording, Snapshot, Source,
-    SourceError, Span, TitleDatabase,
+    Ask, Catalogue, Identity, InstanceReader, InstanceWish, ObjectQuery, ProviderStatus, Recording,
+    Snapshot, Source, SourceError, Span, TitleDatabase,
 };
 use perfhive_format::{FileTime, LanguageId, TitleIndex};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -53,6 +53,16 @@ impl Source for Noting {
         self.note("providers", ask);
         Ok(vec![ProviderStatus::new("noting")])
     }
+    fn instance_reader(
+        &mut self,
+        object: TitleIndex,
+        _: &Identity,
+        counters: &[TitleIndex],
+    ) -> Option<Box<dyn InstanceReader>> {
+        let asked: Vec<_> = std::iter::once(object).chain(counters.iter().copied()).collect();
+        self.note("instance_reader", &Ask::objects(&asked));
+        None
+    }
     fn recording(&mut self) -> Option<&mut dyn Recording> {
         Some(self)
     }
@@ -69,7 +79,19 @@ impl Recording for Noting {
     }
 }
 
-/// Calls every method of a wrapper that `wrap` makes, and panics if the wrapped source did not get
+/// Asks a wrapper that `wrap` makes for a reader of one instance, and panics if the wrapped source did not get the
+/// question. Only wrappers of live sources hand it through.
+pub fn instance_reader(wrap: impl FnOnce(Box<dyn Source>) -> Box<dyn Source>) {
+    let calls = Arc::new(Mutex::new(Vec::new()));
+    let mut wrapper = wrap(Box::new(Noting(Arc::clone(&calls))));
+    let reader = wrapper.instance_reader(TitleIndex(230), &Identity::Single, &[TitleIndex(6)]);
+    assert!(reader.is_none());
+    let calls = calls.lock().unwrap_or_else(PoisonError::into_inner);
+    let asked = ObjectQuery::Indexes(vec![TitleIndex(230), TitleIndex(6)]);
+    assert!(calls.contains(&("instance_reader", asked, None, Conditions::default())), "{calls:?}");
+}
+
+/// Calls every method of a wrapper that `wrap` makes but for instance readers, and panics if the wrapped source did not get
 /// the call with its ask. `collected` turns the objects for which the wrapper is asked to collect
 /// into those for which it asks the wrapped source; with most wrappers they are the same.
 pub fn source(

@@ -179,13 +179,10 @@ pub(super) fn of_recording(global: &Global, wanted: &Wanted<'_>) -> Result<Repor
     drop(first);
     let scope = ReportScope::new(&catalogue, &titles, &wanted.choice, prepared.thresholds);
     let faults = session.faults.clone();
-    if let (Choice::Paths(paths), false) = (&wanted.choice, scope.is_empty()) {
-        for path in paths {
-            let alone = Choice::Paths(vec![path.clone()]);
-            if ReportScope::new(&catalogue, &titles, &alone, Vec::new()).is_empty() {
-                let what = "the recording has no such counter; perfhive list shows what there is";
-                faults.add(of_source(&global.source, format!("{path} is left out: {what}")));
-            }
+    if !scope.is_empty() {
+        for path in scope.unmatched() {
+            let what = "the recording has no such counter; perfhive list shows what there is";
+            faults.add(of_source(&global.source, format!("{path} is left out: {what}")));
         }
     }
     let mut query: Query = session.query()?;

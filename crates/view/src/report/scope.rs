@@ -7,7 +7,7 @@ use perfhive_engine::{
     TitleSet, unit_of,
 };
 use perfhive_format::{CounterType, TitleIndex};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// The counters that a report reads, and the thresholds with which it compares them.
@@ -18,6 +18,8 @@ pub struct ReportScope {
     pub(super) thresholds: Vec<Arc<Threshold>>,
     /// The number of thresholds on counters that the recording does not have.
     pub(super) without_counters: usize,
+    /// The paths of [`Choice::Paths`] that no counter of the recording matches.
+    unmatched: Vec<CounterPath>,
 }
 
 /// An object of a scope, and the counters that are read of it.
@@ -82,6 +84,7 @@ impl ReportScope {
             objects: Vec::new(),
             without_counters: given - thresholds.len(),
             thresholds,
+            unmatched: Vec::new(),
         };
         scope.choose(catalogue, titles, choice);
         let mut known: HashMap<(TitleIndex, TitleIndex), (usize, usize)> = HashMap::new();
@@ -117,6 +120,7 @@ impl ReportScope {
         let mut objects: Vec<_> = catalogue.objects.iter().collect();
         objects.sort_by_key(|object| chosen::rank(titles, object));
         let mut has_processes = false;
+        let mut matched = HashSet::new();
         for object in objects {
             let mut scoped = ScopedObject::of(titles, object);
             // `Process V2` has the same processes as `Process`: only one of both is read as processes.
@@ -142,11 +146,15 @@ impl ReportScope {
                         .map(|counter| ScopedCounter::of(titles, object.name, counter))
                         .collect()
                 }
-                Choice::Paths(paths) => scoped.counters_of(titles, object, paths),
+                Choice::Paths(paths) => scoped.counters_of(titles, object, paths, &mut matched),
             };
             if !scoped.counters.is_empty() {
                 self.objects.push(scoped);
             }
+        }
+        if let Choice::Paths(paths) = choice {
+            let unmatched = paths.iter().enumerate().filter(|(at, _)| !matched.contains(at));
+            self.unmatched = unmatched.map(|(_, path)| path.clone()).collect();
         }
     }
 
@@ -178,6 +186,12 @@ impl ReportScope {
         !self.objects.iter().flat_map(|object| &object.counters).any(|counter| counter.is_shown)
     }
 
+    /// The paths of [`Choice::Paths`] that no counter of the recording matches.
+    #[must_use]
+    pub fn unmatched(&self) -> &[CounterPath] {
+        &self.unmatched
+    }
+
     /// The counter paths to add to a query: one for each counter, for all instances. Names in them are title indexes.
     pub fn paths(&self) -> impl Iterator<Item = CounterPath> {
         self.objects.iter().flat_map(|object| {
@@ -205,15 +219,17 @@ impl ScopedObject {
         }
     }
 
-    /// The counters of `object` that match at least one of `paths`, each once.
+    /// The counters of `object` that match at least one of `paths`, each once. The places of the paths that
+    /// match a counter are added to `matched`.
     fn counters_of(
         &self,
         titles: &TitleSet,
         object: &CatalogueObject,
         paths: &[CounterPath],
+        matched: &mut HashSet<usize>,
     ) -> Vec<ScopedCounter> {
         let mut scoped: Vec<ScopedCounter> = Vec::new();
-        for path in paths {
+        for (at, path) in paths.iter().enumerate() {
             let set = CounterSet {
                 object: ObjectNames::Pattern(path.object.clone()),
                 instance: path.instance.as_ref().map(|instance| instance.name.clone()),
@@ -222,6 +238,7 @@ impl ScopedObject {
                 path: path.to_string().into(),
             };
             for (_, index) in set.find(std::slice::from_ref(object), titles) {
+                matched.insert(at);
                 match scoped.iter_mut().find(|counter| counter.index == index) {
                     Some(counter) => counter.only.push(set.clone()),
                     None => scoped.extend(object.counter(index).map(|counter| ScopedCounter {

@@ -2,7 +2,7 @@
 
 use super::around::Around;
 use super::managed::{Managed, Pair};
-use super::output::{NamedFile, RecordsFile};
+use super::output::NamedFile;
 use super::program::{HeldProgram, ProgramEnder};
 use super::sources::{LineEvents, SignalEvents};
 use super::table;
@@ -60,7 +60,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
                     that name";
         return Err(Failure::Usage(what.to_string()));
     }
-    // A file that cannot be written is a mistake to be told at once. Its old contents stay until the program has begun.
+    // A file that cannot be written is a mistake to be told at once. Its old contents stay until there are records.
     let is_stdout = args.output.as_deref() == Some(Path::new("/dev/stdout"));
     let file = match &args.output {
         // A redirected file that is opened by this name would have an offset of its own, at its beginning.
@@ -115,7 +115,6 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         lines.line(&about).map_err(failed)?;
         builder = builder.deliver(lines);
     }
-    let mut kept = Vec::new();
     let mut records: Option<Box<dyn io::Write + Send>> = None;
     if let Some(file) = file {
         let path = args.output.clone().unwrap_or_default();
@@ -130,13 +129,13 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         let is_old = |path: &PathBuf| {
             fs::metadata(path).is_ok_and(|about| about.is_file() && about.len() > 0)
         };
-        let out = RecordsFile::new(out);
-        match args.output.as_ref().is_some_and(is_old) && !is_stdout {
-            true => kept.push(out.clone()),
-            false => out.begin(),
-        }
         let mut lines = JsonLines::new(out);
-        lines.line(&about).map_err(failed)?;
+        // Old records stay until there are new ones: until the program has begun, an error may end all.
+        match args.output.as_ref().is_some_and(is_old) && !is_stdout {
+            true => lines.line_with_records(&about),
+            false => lines.line(&about),
+        }
+        .map_err(failed)?;
         builder = builder.deliver(lines);
     }
     let experiment = builder.start().map_err(failed)?;
@@ -204,8 +203,6 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     let process = held.process();
     let (begun, begin) = (Instant::now(), PerfEvent::now(&"begin".into()).time);
     let program = held.begin()?;
-    kept.iter().for_each(RecordsFile::begin);
-    drop(kept);
     for (event, every, context, filter) in intervals {
         let source = Interval::new(&event.to_string(), *every).since(begin);
         experiment.bind_where(source, context, filter)?;
