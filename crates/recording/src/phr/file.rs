@@ -5,12 +5,11 @@ use perfhive_engine::{SourceError, SourceErrorKind};
 use std::fs::{File, Metadata, OpenOptions};
 use std::path::Path;
 
-/// Whether `path` still leads to the file with this identity, and the file has all `written` bytes;
-/// `true` also if the system returns any other error than "not found". On a system that does not
-/// tell files apart, any file of that length passes.
-pub(super) fn is_file_at(identity: FileIdentity, path: &Path, written: u64) -> bool {
+/// Whether `path` still leads to the file with this identity; `true` also if the system returns any other error than
+/// "not found". On a system that does not tell files apart, any file passes.
+pub(super) fn is_file_at(identity: FileIdentity, path: &Path) -> bool {
     match std::fs::metadata(path) {
-        Ok(found) => found.len() >= written && identity_of(&found) == identity,
+        Ok(found) => identity_of(&found) == identity,
         // Another error says nothing about the file.
         Err(cause) => cause.kind() != std::io::ErrorKind::NotFound,
     }

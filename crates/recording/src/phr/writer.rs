@@ -213,7 +213,8 @@ impl RecordingWriter {
         if size > MOST {
             return Err(self.too_large());
         }
-        if !is_file_at(self.identity, &self.path, self.offset) {
+        let time = first.time();
+        if self.is_cut() || self.is_path_looked_at(time) && !is_file_at(self.identity, &self.path) {
             // The lock would keep this writer itself out where it opens the same file again, which was cut.
             let _ = self.file.unlock();
             // What was written there is not counted, whether another file can be begun or not.
@@ -221,9 +222,7 @@ impl RecordingWriter {
             self.reopen()?;
             self.restarts += 1;
         }
-        let time = first.time();
-        let is_due = |begin| self.options.rotation.is_due(self.offset, begin, time);
-        if let Some(begin) = self.begin.filter(|begin| is_due(*begin)) {
+        if let Some(begin) = self.finished_at(time) {
             self.rotate(begin)?;
         }
         self.compare_titles(snapshot, titles)?;
@@ -267,6 +266,24 @@ impl RecordingWriter {
             sync_folder(&self.path);
         }
         Ok(())
+    }
+
+    /// Whether another program has cut the file. Leaves the file positioned where the next frame begins.
+    fn is_cut(&mut self) -> bool {
+        let end = self.file.seek(SeekFrom::End(0));
+        let _ = self.file.seek(SeekFrom::Start(self.offset));
+        end.is_ok_and(|end| end < self.offset)
+    }
+
+    /// Whether it is time to see that the file is still at its path: before a sample is brought to the disk, and before
+    /// whatever is at the path is renamed. At each sample it would be a tenth of the time that a sample takes.
+    fn is_path_looked_at(&self, time: FileTime) -> bool {
+        self.synced.elapsed() >= self.options.sync || self.finished_at(time).is_some()
+    }
+
+    /// The time of the file's first sample if the file is to be finished before a sample of the time `time`.
+    fn finished_at(&self, time: FileTime) -> Option<FileTime> {
+        self.begin.filter(|begin| self.options.rotation.is_due(self.offset, *begin, time))
     }
 
     fn too_large(&self) -> SourceError {
@@ -517,7 +534,8 @@ impl RecordingWriter {
 
     /// The number of times that the file was removed, renamed, cut or replaced while it was
     /// written, so that a new file was begun at its path. The samples and bytes that this writer
-    /// had written to the lost file do not count any more.
+    /// had written to the lost file do not count any more. A cut is seen at the next sample, anything else within
+    /// the time of [`RecordingOptions::sync`].
     #[must_use]
     pub fn restarts(&self) -> u64 {
         self.restarts

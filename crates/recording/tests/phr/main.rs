@@ -19,6 +19,7 @@ use shared::*;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 #[test]
 fn a_recording_gives_back_each_block_byte_by_byte() {
@@ -291,7 +292,9 @@ fn a_recording_of_which_only_the_samples_are_left_has_its_machine() {
 #[test]
 fn a_file_that_is_removed_or_renamed_while_it_is_written_is_begun_again() {
     let (file, moved) = (Scratch::new(), Scratch::new());
-    let mut writer = RecordingWriter::open(&file.0, "local:", &RecordingOptions::new()).unwrap();
+    let mut options = RecordingOptions::new();
+    options.sync = Duration::ZERO;
+    let mut writer = RecordingWriter::open(&file.0, "local:", &options).unwrap();
     let mut add = |seconds: std::ops::Range<i64>| {
         seconds.for_each(|second| writer.add(&snapshot(&[churn(second)]), &[names()]).unwrap());
         (writer.restarts(), writer.samples())
@@ -323,7 +326,7 @@ fn a_file_that_is_removed_or_renamed_while_it_is_written_is_begun_again() {
     assert_eq!(std::fs::read(&file.0).unwrap(), b"notes");
     // Where it comes back, writing goes on in it.
     let (aside, back) = (Scratch::new(), Scratch::new());
-    let mut writer = RecordingWriter::open(&aside.0, "local:", &RecordingOptions::new()).unwrap();
+    let mut writer = RecordingWriter::open(&aside.0, "local:", &options).unwrap();
     let mut add = |second| {
         // An object that comes later has definitions of its own.
         let later = block("HOST", second, &[(TitleIndex(4), &[], &[])]);
@@ -338,6 +341,36 @@ fn a_file_that_is_removed_or_renamed_while_it_is_written_is_begun_again() {
     (67..70).for_each(|second| add(second).unwrap());
     let (samples, faults) = contents(&mut reopen(&aside.0));
     assert!(samples.len() == 69 && faults.is_empty(), "{} samples, {faults:?}", samples.len());
+}
+
+/// The path is looked at when the file is brought to the disk: until then a renamed file has the samples, and a rotation
+/// does not rename what stands in its place.
+#[cfg(unix)]
+#[test]
+fn renamed_file_keeps_its_samples_until_the_next_sync_or_rotation() {
+    let (file, moved) = (Scratch::new(), Scratch::new());
+    let mut options = RecordingOptions::new();
+    (options.sync, options.rotation.time) =
+        (Duration::from_secs(3600), Some(Duration::from_secs(60)));
+    let mut writer = RecordingWriter::open(&file.0, "local:", &options).unwrap();
+    let mut add = |second| {
+        let added = writer.add(&snapshot(&[churn(second)]), &[names()]).map_err(|of| of.kind());
+        (added, writer.restarts(), writer.samples())
+    };
+    assert_eq!(add(0), (Ok(()), 0, 1));
+    std::fs::rename(&file.0, &moved.0).unwrap();
+    assert_eq!(add(1), (Ok(()), 0, 2));
+    assert_eq!(contents(&mut reopen(&moved.0)).0, [vec![churn(0)], vec![churn(1)]]);
+    std::fs::write(&file.0, "notes").unwrap();
+    assert_eq!(add(61), (Err(SourceErrorKind::Malformed), 0, 0));
+    assert_eq!(std::fs::read(&file.0).unwrap(), b"notes");
+    // A cut is seen at the next sample.
+    let mut writer = RecordingWriter::open(&moved.0, "local:", &options).unwrap();
+    let mut add = |at: i64| writer.add(&snapshot(&[churn(at)]), &[names()]).unwrap();
+    add(2);
+    std::fs::OpenOptions::new().write(true).truncate(true).open(&moved.0).unwrap();
+    add(3);
+    assert_eq!(contents(&mut reopen(&moved.0)).0, [vec![churn(3)]]);
 }
 
 #[test]
