@@ -580,3 +580,21 @@ fn another_machine_that_is_not_there_is_explained() {
     assert!(line.contains("no-such-host cannot be reached"), "{line}");
     assert!(line.contains("Remote Registry"), "{line}");
 }
+
+/// Neither cmd.exe nor PowerShell replaces `*.phr` by names of files.
+#[test]
+fn logs_are_named_by_a_pattern() {
+    let Some(_shop) = Shop::open() else { return };
+    let folder = Folder::new();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    for name in ["a.phr", "b.phr"] {
+        local(["record", "Print Shop", "-n", "2", "-i", "0.05", "-o", &at(name)]).ok();
+    }
+    let rows = perfhive(["info", &at("*.phr"), "--json"]).json();
+    let samples: Vec<_> = rows.iter().map(|row| row["samples"].as_u64()).collect();
+    assert_eq!(samples, [Some(2), Some(2)], "{rows:?}");
+    let said = perfhive(["relog", &at("*.PHR")]).ok();
+    assert!(said.contains("Samples:  4"), "{said}");
+    let line = perfhive(["relog", &at("*.blg")]).fails(2);
+    assert!(line.contains("*.blg: no file has such a name"), "{line}");
+}
