@@ -3,6 +3,8 @@
 mod choice;
 mod experiment;
 mod help;
+#[cfg(any(windows, test))]
+mod patterns;
 mod providing;
 mod recordings;
 pub(crate) mod value;
@@ -563,6 +565,9 @@ pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Arguments, c
         return Err(description().error(clap::error::ErrorKind::ArgumentConflict, why));
     }
     arguments.global.source = arguments.global.sources.first().cloned().unwrap_or_default();
+    #[cfg(windows)]
+    patterns::expand(&mut arguments.command)
+        .map_err(|why| description().error(clap::error::ErrorKind::ValueValidation, why))?;
     Ok(arguments)
 }
 

@@ -6,7 +6,7 @@ use crate::text::records::{Records, Shape};
 use crate::text::style::{Palette, Style};
 use crate::text::table::Layout;
 use crate::text::time::local;
-use crate::unfinished::{refuse_for_text, write_whole};
+use crate::unfinished::{created, refuse_for_text, write_whole};
 use perfhive::CalendarTime;
 use perfhive_view::{Detail, KEYS, LOCAL_KEYS, Row};
 use std::borrow::Cow;
@@ -258,7 +258,7 @@ impl Output {
                 let mut file = match file.get() {
                     Some(file) => file,
                     None => {
-                        let created = File::create(path)?;
+                        let created = created(path)?;
                         file.get_or_init(|| created)
                     }
                 };

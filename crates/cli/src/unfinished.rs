@@ -31,7 +31,7 @@ fn remove(path: &Path) {
 pub(crate) struct Unfinished {
     target: PathBuf,
     /// The path under which the output is written; `target` itself where no file can be replaced: at
-    /// a device, a pipe, or a link to nothing.
+    /// a device, a pipe, or a link to nothing. For Windows' device NUL a file that is removed at the end.
     beside: PathBuf,
 }
 
@@ -60,6 +60,13 @@ impl Unfinished {
             |error| Failure::Source(format!("{}: cannot be written: {error}", path.display()));
         refuse_recording(path)?;
         let mut output = Self { target: path.to_path_buf(), beside: path.to_path_buf() };
+        if is_nul(path) {
+            // It has neither a length nor a place to go to, which writers of files need.
+            let name = format!("perfhive-{}.nul", std::process::id());
+            output.beside = std::env::temp_dir().join(name);
+            begun().push(output.beside.clone());
+            return create(&output.beside).map(|()| output).map_err(failed);
+        }
         match fs::metadata(path) {
             // A link stays; what it leads to is replaced.
             Ok(found) if found.is_file() => {
@@ -98,6 +105,10 @@ impl Unfinished {
     pub(crate) fn finish(&self) -> Result<(), Failure> {
         let mut begun = begun();
         let Some(place) = begun.iter().position(|path| *path == self.beside) else { return Ok(()) };
+        if is_nul(&self.target) {
+            remove(&begun.remove(place));
+            return Ok(());
+        }
         if let Ok(about) = fs::metadata(&self.target) {
             // The output is whole, whatever becomes of its permissions.
             let _ = fs::set_permissions(&self.beside, about.permissions());
@@ -117,6 +128,20 @@ impl Drop for Unfinished {
         if let Some(place) = begun.iter().position(|path| *path == self.beside) {
             remove(&begun.remove(place));
         }
+    }
+}
+
+/// Whether a path is that of Windows' device NUL, which takes everything and keeps nothing.
+fn is_nul(path: &Path) -> bool {
+    cfg!(windows) && path.as_os_str().eq_ignore_ascii_case("nul")
+}
+
+/// Creates a file, or empties the one that exists.
+pub(crate) fn created(path: &Path) -> io::Result<File> {
+    match is_nul(path) {
+        // It exists, and cannot be emptied.
+        true => File::options().write(true).open(path),
+        false => File::create(path),
     }
 }
 

@@ -81,6 +81,9 @@ pub struct RegistrySource {
     /// The objects of `Costly`; `None` before they were collected.
     costly: Option<Vec<CatalogueObject>>,
     databases: HashMap<LanguageId, Arc<TitleDatabase>>,
+    /// The size of `databases` in bytes, and the largest with which a further language is loaded.
+    titles_size: usize,
+    most_titles: usize,
     languages: Option<Vec<Language>>,
     hangs: Hangs,
     watch: Watch,
@@ -143,6 +146,8 @@ impl RegistrySource {
             looked_for: Vec::new(),
             costly: None,
             databases: HashMap::new(),
+            titles_size: 0,
+            most_titles: titles::ALL_TITLES,
             languages: None,
             hangs: Hangs::default(),
             watch: Watch::default(),
@@ -202,7 +207,7 @@ impl RegistrySource {
             self.outdate();
         } else if unnamed {
             // The object is listed already; its names are missing.
-            self.databases.clear();
+            self.forget_titles();
             self.titles_generation += 1;
             if let Some(catalogue) = &mut self.catalogue {
                 Arc::make_mut(catalogue).generation = self.titles_generation;
@@ -232,7 +237,12 @@ impl RegistrySource {
         self.services = None;
         self.silent.clear();
         self.languages = None;
+        self.forget_titles();
+    }
+
+    fn forget_titles(&mut self) {
         self.databases.clear();
+        self.titles_size = 0;
     }
 
     /// The registered providers, read from the registry once, and again after they were outdated.
@@ -274,6 +284,12 @@ impl RegistrySource {
     #[cfg(test)]
     pub(crate) fn look_often(&mut self) {
         self.watch.every = Duration::ZERO;
+    }
+
+    /// Sets the size of titles in bytes with which no further language is loaded.
+    #[cfg(test)]
+    pub(crate) fn limit_titles(&mut self, most: usize) {
+        self.most_titles = most;
     }
 
     fn has_no_titles(&self, language: LanguageId) -> SourceError {
@@ -434,10 +450,18 @@ impl Source for RegistrySource {
         let Some(entry) = languages.iter().find(|entry| entry.id == language) else {
             return Err(self.has_no_titles(language));
         };
+        if self.titles_size > self.most_titles {
+            let message = format!(
+                "language {language}: its names are not read, since those of the other languages take more than \
+                 {} MiB, which is a sign of damage",
+                self.most_titles >> 20
+            );
+            return Err(SourceError::new(SourceErrorKind::Malformed, &self.name, message));
+        }
         let own = entry.is_own() && language != LanguageId::ENGLISH;
         let own = own && registry.host().is_none();
         let database = titles::load(registry, entry, self.last);
-        let database = Arc::new(database.map_err(|error| {
+        let (database, size) = database.map_err(|error| {
             let error = match error {
                 ReadError::Code(NOT_FOUND) if own => ReadError::NoTitles,
                 // The key has no lists. A language that was removed leaves such a key.
@@ -453,7 +477,9 @@ impl Source for RegistrySource {
             // The message names the language, since the lists of other languages may be sound.
             let message = format!("language {language}: {}", told.message());
             SourceError::new(told.kind(), &self.name, message)
-        })?);
+        })?;
+        let database = Arc::new(database);
+        self.titles_size += size;
         self.databases.insert(language, Arc::clone(&database));
         Ok(database)
     }

@@ -14,6 +14,13 @@ const PRIMARY: u16 = 0x3ff;
 /// The largest number of languages of a machine that are listed; Windows has some forty.
 const MOST: usize = 64;
 
+/// The size of a title in bytes, without its text, by which the titles of several languages are limited together.
+const TITLE: usize = 64;
+
+/// The largest size of the titles of all languages that are kept of a machine, in bytes. Forty languages have some
+/// hundred megabytes. A machine that sends lists without end in each would fill all memory.
+pub(crate) const ALL_TITLES: usize = 256 << 20;
+
 /// A language with titles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -86,13 +93,16 @@ fn has_own_titles(registry: &mut dyn PerfRegistry) -> bool {
 /// keys `HKEY_PERFORMANCE_NLSTEXT` and `HKEY_PERFORMANCE_TEXT`. If the list ends before Last
 /// Counter, the keys below `Perflib` add to it. If no list can be read, the first error is
 /// returned; the error that a list does not exist is returned only if there was no other error.
+/// The number is the size of the titles in bytes, with [`TITLE`] for each.
 pub(crate) fn load(
     registry: &mut dyn PerfRegistry,
     language: &Language,
     last: LastTitles,
-) -> Result<TitleDatabase, ReadError> {
+) -> Result<(TitleDatabase, usize), ReadError> {
     let (names, help) = raw(registry, language, last)?;
-    Ok(TitleDatabase::from_lists(language.id, &names, &help))
+    let titles = names.iter().chain(&help).flat_map(|list| &list.titles);
+    let size = titles.map(|title| TITLE + title.text.len()).sum();
+    Ok((TitleDatabase::from_lists(language.id, &names, &help), size))
 }
 
 /// The lists of names and the lists of help texts of a language. If an index is in several lists,

@@ -209,9 +209,17 @@ impl Key {
         (code == SUCCESS).then(|| units(time))
     }
 
-    /// The value as a text; `None` if it cannot be read. A list of texts has a NUL between each
-    /// two.
+    /// The value as a text, up to its first NUL: what some installers leave behind it, Windows does not see either.
+    /// `None` if the value cannot be read.
     pub(crate) fn text(&self, name: &str) -> Option<String> {
+        let mut text = self.texts(name)?;
+        text.truncate(text.find('\0').unwrap_or(text.len()));
+        Some(text)
+    }
+
+    /// The value as texts with a NUL between each two (`REG_MULTI_SZ`); `None` if it cannot be read. A value of one
+    /// text is that text.
+    pub(crate) fn texts(&self, name: &str) -> Option<String> {
         let (name, mut bytes) = (ValueName::new(name), Vec::new());
         let call = |reply: &mut Vec<u8>| self.read(&name, Layout::Windows, reply);
         read(&mut Size::default(), &mut bytes, None, &mut |_| {}, call).ok()?;

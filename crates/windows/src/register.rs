@@ -293,7 +293,7 @@ pub fn allotted_indexes(name: &str) -> Option<AllottedIndexes> {
 #[must_use]
 pub fn registered_linkage(name: &str) -> Option<String> {
     let service = Key::MACHINE.open(&service(name).ok()?).ok()?;
-    service.open("Linkage").ok()?.text("Export").filter(|linkage| !linkage.is_empty())
+    service.open("Linkage").ok()?.texts("Export").filter(|linkage| !linkage.is_empty())
 }
 
 /// The registered titles of a provider, in each language that can be read, under their offsets

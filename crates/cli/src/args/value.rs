@@ -49,10 +49,13 @@ pub(crate) fn is_file(text: &str) -> bool {
 }
 
 /// The name of the file that was given in the place of a counter path: its slashes were read as backslashes, and are
-/// slashes here again. `None` if the text means no file.
+/// slashes here again, except on Windows; a backslash that was put before it is gone. `None` if the text means no file.
 pub(crate) fn file_of(path: &str) -> Option<String> {
-    let file = path.replace('\\', "/");
-    (is_file(path) || std::path::Path::new(&file).is_file()).then_some(file)
+    let file = path.replace('\\', std::path::MAIN_SEPARATOR_STR);
+    let relative = path.starts_with('\\').then(|| file.get(1..).unwrap_or_default());
+    let found = [Some(&*file), relative].into_iter().flatten();
+    let found = found.map(str::to_string).find(|name| std::path::Path::new(name).is_file());
+    found.or_else(|| is_file(path).then_some(file))
 }
 
 /// Whether a path is the folder of a capture: with its manifest, or with data blocks.
@@ -345,6 +348,20 @@ fn point(text: &str) -> Option<FileTime> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The working directory of tests is the folder of the crate.
+    #[test]
+    fn a_file_is_found_by_the_path_that_was_made_of_its_name() {
+        let whole = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        for text in ["Cargo.toml", "./Cargo.toml", "src/args/value.rs", whole] {
+            for typed in [text, &text.replace('/', std::path::MAIN_SEPARATOR_STR)] {
+                let path = path(typed).unwrap();
+                let file = file_of(&path).unwrap_or_else(|| panic!("{path}"));
+                assert_eq!(file.replace('\\', "/"), text);
+            }
+        }
+        assert_eq!(file_of(r"\Memory\Available Bytes"), None);
+    }
 
     #[test]
     fn long_times_may_be_hours_and_days() {

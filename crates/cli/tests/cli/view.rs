@@ -1,6 +1,6 @@
 //! `perfhive view` on a real terminal, `plot`, and `get --spark`.
 
-use crate::run::{Folder, perfhive};
+use crate::run::{Folder, command, finish, perfhive};
 
 /// The options that open a recording of blocks that this crate's tests write.
 fn recording(folder: &Folder) -> Vec<String> {
@@ -151,6 +151,8 @@ fn the_name_of_a_file_in_the_place_of_a_path_is_told() {
         let line = perfhive(args).fails(2);
         assert!(line.contains("names a file, not a counter; -s "), "{line}");
     }
+    let line = finish(command().current_dir(folder.path()).args(["get", "./a.phr"])).fails(2);
+    assert!(line.contains("a.phr names a file, not a counter; -s "), "{line}");
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! registry of Wine's prefix.
 #![cfg(windows)]
 
-use crate::run::{Folder, Run, finish, perfhive};
+use crate::run::{Folder, Run, command, finish, perfhive};
 use perfhive::{Query, open};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -579,4 +579,43 @@ fn another_machine_that_is_not_there_is_explained() {
     let line = perfhive(["list", "-s", "registry://no-such-host"]).fails(3);
     assert!(line.contains("no-such-host cannot be reached"), "{line}");
     assert!(line.contains("Remote Registry"), "{line}");
+}
+
+/// Neither cmd.exe nor PowerShell replaces `*.phr` by names of files.
+#[test]
+fn logs_are_named_by_a_pattern() {
+    let Some(_shop) = Shop::open() else { return };
+    let folder = Folder::new();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    for name in ["a.phr", "b.phr"] {
+        local(["record", "Print Shop", "-n", "2", "-i", "0.05", "-o", &at(name)]).ok();
+    }
+    let rows = perfhive(["info", &at("*.phr"), "--json"]).json();
+    let samples: Vec<_> = rows.iter().map(|row| row["samples"].as_u64()).collect();
+    assert_eq!(samples, [Some(2), Some(2)], "{rows:?}");
+    let said = perfhive(["relog", &at("*.PHR")]).ok();
+    assert!(said.contains("Samples:  4"), "{said}");
+    let line = perfhive(["relog", &at("*.blg")]).fails(2);
+    assert!(line.contains("*.blg: no file has such a name"), "{line}");
+}
+
+/// What is written to the device NUL is lost, and leaves no file behind.
+#[test]
+fn what_goes_to_nul_is_no_error() {
+    let folder = Folder::new();
+    let log = folder.file("a.csv", "\"(PDH-CSV 4.0) (GMT)(0)\",\"\\\\BOX\\Memory\\Available Bytes\"\r\n\"11/27/2026 12:00:00.000\",\"5\"\r\n");
+    let path = r"\Memory\Available Bytes";
+    let source = format!("file:{log}");
+    for args in [
+        &["get", "-s", &source, path, "-o", "NUL"][..],
+        &["relog", &log, "-f", "csv", "-o", "NUL"],
+        &["relog", &log, "-o", "nul", "-y"],
+        &["report", &log, "-o", "NUL"],
+    ] {
+        let mut command = command();
+        command.current_dir(folder.path()).env("TMP", folder.path()).args(args);
+        finish(&mut command).ok();
+        let files: Vec<_> = std::fs::read_dir(folder.path()).unwrap().flatten().collect();
+        assert_eq!(files.len(), 1, "{args:?}: {files:?}");
+    }
 }

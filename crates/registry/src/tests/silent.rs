@@ -246,6 +246,29 @@ fn a_list_of_names_beyond_16_mib_is_damaged() {
     assert!(fake.source().titles(LanguageId::GERMAN, &Ask::nothing()).is_ok());
 }
 
+/// Each list of another machine may be within its limit, and all together beyond any memory.
+#[test]
+fn after_too_many_titles_no_further_language_is_read() {
+    let fake = world();
+    let text = "a".repeat(1 << 20);
+    say_everywhere(&fake, "00C", &multi_sz(&[(2, &text)]));
+    fake.with(|world| world.languages.extend(["00C", "00A"].map(String::from)));
+    say_everywhere(&fake, "00A", &multi_sz(&[(2, "Sistema")]));
+    let mut source = fake.source();
+    source.limit_titles(1 << 20);
+    let read =
+        [7, 9, 0xC, 0xA].map(|id| source.titles(LanguageId(id), &Ask::nothing()).map(|_| id));
+    let [german, english, french, spanish] = read;
+    assert_eq!([german, english, french], [7, 9, 0xC].map(Ok));
+    let error = spanish.unwrap_err();
+    assert_eq!(error.kind(), SourceErrorKind::Malformed, "{error}");
+    assert!(error.message().contains("00A: its names are not read"), "{error}");
+    // What is kept is still there, and after a registration all is read again.
+    assert!(source.titles(LanguageId(0xC), &Ask::nothing()).is_ok());
+    fake.with(|world| world.last.counter = Some(9000));
+    assert!(source.titles(LanguageId(0xA), &Ask::nothing()).is_ok());
+}
+
 #[test]
 fn a_path_in_a_sound_language_has_a_value_though_another_is_damaged() {
     for (damaged, path) in

@@ -219,3 +219,27 @@ pub(crate) fn report_event(source: &str, message: &str) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_ends_at_its_first_nul_and_a_list_does_not() {
+        if !crate::is_wine() {
+            eprintln!("this test writes to the registry, and is run under Wine only");
+            return;
+        }
+        let name = format!(r"SOFTWARE\perfhive-texts-{}", std::process::id());
+        let key = Key::MACHINE.create(&name).unwrap();
+        key.set("Text", Value::Text("C:\\zoo.dll\0rest of a buffer")).unwrap();
+        key.set("List", Value::List("one\0two")).unwrap();
+        let (text, list, missing) = (key.text("Text"), key.texts("List"), key.text("None"));
+        let one = key.texts("Text");
+        drop(key);
+        Key::MACHINE.remove_tree(&name).unwrap();
+        assert_eq!(text.as_deref(), Some(r"C:\zoo.dll"));
+        assert_eq!(list.as_deref(), Some("one\0two"));
+        assert_eq!((missing, one.is_some()), (None, true));
+    }
+}
