@@ -539,9 +539,9 @@ pub(crate) struct Completions {
 
 #[derive(Debug, Args)]
 pub(crate) struct Man {
-    /// The command of the page; perfhive itself by default
+    /// The command of the page, such as get or experiment run; perfhive itself by default
     #[arg(value_name = "COMMAND")]
-    pub(crate) about: Option<String>,
+    pub(crate) about: Vec<String>,
 }
 
 /// The arguments that the command line contains; the error is one of clap's, which may also be a help text.

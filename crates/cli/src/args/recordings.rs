@@ -80,11 +80,11 @@ pub(crate) struct Record {
     #[arg(long, value_name = "COUNT", requires = "rotation")]
     pub(crate) keep: Option<usize>,
 
-    /// After how long samples are on the disk at the latest
+    /// After how long samples are on the disk at the latest; 0 for each sample
     ///
     /// A program that is killed loses no written sample. A power failure loses those since the
     /// disk was told to store them.
-    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = value::interval)]
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = value::sync)]
     pub(crate) sync: Duration,
 }
 

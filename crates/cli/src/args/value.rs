@@ -151,6 +151,14 @@ pub(super) fn interval(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs_f64(seconds))
 }
 
+/// A time as in [`interval`], or 0.
+pub(super) fn sync(text: &str) -> Result<Duration, String> {
+    match text.trim() {
+        "0" => Ok(Duration::ZERO),
+        text => interval(text),
+    }
+}
+
 /// The time between samples that are drawn, as in [`interval`], but at least 50 ms.
 pub(crate) fn drawn_interval(text: &str) -> Result<Duration, String> {
     let interval = interval(text)?;

@@ -9,17 +9,18 @@ use std::io::{self, Write};
 pub(super) fn run(global: &Global, args: &Man) -> Outcome {
     let mut command = args::description();
     command.build();
-    if let Some(name) = &args.about {
+    let mut title = "perfhive".to_string();
+    for name in &args.about {
         let found = command.find_subcommand(name).ok_or_else(|| {
             let names = command.get_subcommands().map(clap::Command::get_name);
             let meant = match perfhive::nearest(name, names, 1).as_slice() {
-                [] => "; see perfhive --help".to_string(),
+                [] => format!("; see {} --help", title.replace('-', " ")),
                 found => did_you_mean(found),
             };
             Failure::Usage(format!("no command {name:?}{meant}"))
         })?;
-        let version = env!("CARGO_PKG_VERSION");
-        command = found.clone().name(format!("perfhive-{name}")).version(version);
+        title = format!("{title}-{name}");
+        command = found.clone().name(&title).version(env!("CARGO_PKG_VERSION"));
     }
     let mut page = Vec::new();
     render(command, &mut page)?;

@@ -129,6 +129,7 @@ fn unknown_names_suggest_similar_ones() {
     usage(&["ps", "-o", "pid,name,pid"], "the column pid is given twice");
     usage(&["get", "", r"\System\Processes"], "a path is empty");
     usage(&["man", "gte"], "did you mean \"get\"?");
+    usage(&["man", "experiment", "rn"], "did you mean \"run\"?");
 
     let run = run(&["get", r"\Process(bahs)\ID Process", r"\System\Processes"]);
     assert!(run.out.contains("no such instance") && run.out.contains("4\n"), "{}", run.out);

@@ -243,6 +243,8 @@ fn help_completions_and_manual() {
         let page = perfhive(["man", command]).ok();
         assert!(page.contains(&format!(".TH perfhive-{command} 1")), "{page}");
     }
+    let page = perfhive(["man", "experiment", "run"]).ok();
+    assert!(page.contains(".TH perfhive-experiment-run 1") && page.contains(r"\-\-on"), "{page}");
     let page = perfhive(["man"]).ok();
     for section in
         ["NAME", "SYNOPSIS", "EXAMPLES", "PATHS", "FORMATS", "\"EXIT STATUS\"", "ENVIRONMENT"]

@@ -225,7 +225,7 @@ fn a_recording_whose_file_is_removed_goes_on_in_a_new_one() {
     let folder = Folder::new();
     let file = folder.path().join("a.phr");
     let mut recording = crate::run::command();
-    recording.args(["record", "-s", "proc:", "-i", "0.01", "-n", "300", "--sync", "0.001", "System"]);
+    recording.args(["record", "-s", "proc:", "-i", "0.01", "-n", "300", "--sync", "0", "System"]);
     recording.arg("-o").arg(&file);
     let recording = recording.stderr(std::process::Stdio::piped()).spawn().unwrap();
     let begun = std::time::Instant::now();

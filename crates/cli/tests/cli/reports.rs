@@ -384,3 +384,16 @@ fn several_text_logs_are_one_recording_for_every_command() {
         assert!(error.contains("has no past to replay"), "{error}");
     }
 }
+
+#[test]
+fn report_of_a_log_in_another_language_says_that_no_threshold_is_about_its_counters() {
+    let folder = Folder::new();
+    let log = "\"(PDH-CSV 4.0) (Mitteleurop\u{e4}ische Zeit)(-60)\",\"\\\\PC\\Prozessor(_Total)\\Prozessorzeit (%)\"\r\n\
+               \"11/02/2026 10:00:00.000\",\"95\"\r\n\"11/02/2026 10:00:01.000\",\"97\"\r\n";
+    let (log, html) = (folder.file("de.csv", log), folder.path().join("de.html"));
+    let text = perfhive(["report", &log]).ok();
+    assert!(text.contains("is about a counter of the recording"), "{text}");
+    perfhive(["report", &log, "--html", html.to_str().unwrap()]).ok();
+    let page = std::fs::read_to_string(&html).unwrap();
+    assert!(page.contains("is about a counter of the recording"), "{page}");
+}

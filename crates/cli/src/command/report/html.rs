@@ -2,7 +2,10 @@
 
 mod chart;
 
-use super::text::{duration, figures, grouped, is_silent, limit, most, path, shown, time};
+use super::text::{
+    duration, figures, grouped, is_silent, limit, most, not_crossed, path, shown, time,
+    without_note,
+};
 use crate::text::escape::Escaped;
 use perfhive_view::Detail;
 use perfhive_view::report::{
@@ -124,18 +127,14 @@ fn head(page: &mut String, titles: &[&str]) -> fmt::Result {
 }
 
 fn findings(page: &mut String, report: &Report) -> fmt::Result {
-    let note = match report.without_counters {
-        0 => String::new(),
-        count => format!("; {count} more are about counters that the recording does not have"),
-    };
     if report.findings.is_empty() {
-        return writeln!(page, "<p>None of {} was crossed{note}.</p>", report.evaluated);
+        return writeln!(page, "<p>{}.</p>", not_crossed(report));
     }
     head(page, &["", "Counter", "Limit", "#Beyond it", "#Worst", "When", "Threshold"])?;
     for finding in &report.findings {
         write_finding(page, finding)?;
     }
-    let count = report.findings.len();
+    let (count, note) = (report.findings.len(), without_note(report.without_counters));
     writeln!(
         page,
         "</table></div>\n<p class=\"faint\">{count} crossed of {}{note}.</p>",

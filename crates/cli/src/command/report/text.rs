@@ -186,8 +186,7 @@ impl Page<'_> {
     fn findings(&self, text: &mut String, report: &Report) {
         self.heading(text, "Thresholds");
         if report.findings.is_empty() {
-            let (count, without) = (report.evaluated, report.without_counters);
-            text.push_str(&format!("none of {count} was crossed{}\n", without_note(without)));
+            text.push_str(&format!("{}\n", not_crossed(report)));
             return;
         }
         let columns = [
@@ -373,9 +372,20 @@ pub(in crate::command) fn figures(summary: &Summary) -> [f64; 4] {
     [summary.minimum, summary.mean, summary.percentile_95, summary.maximum]
 }
 
+/// The sentence for a report without a crossed threshold.
+pub(super) fn not_crossed(report: &Report) -> String {
+    match (report.evaluated, report.without_counters) {
+        (0, without @ 1..) => format!(
+            "None of {without} is about a counter of the recording. Their names are English: a text log has those of its \
+             language"
+        ),
+        (count, without) => format!("None of {count} was crossed{}", without_note(without)),
+    }
+}
+
 /// The note on thresholds about counters that the recording does not have, of which there are
 /// `count`; empty for 0.
-fn without_note(count: usize) -> String {
+pub(super) fn without_note(count: usize) -> String {
     match count {
         0 => String::new(),
         count => format!("; {count} more are about counters that the recording does not have"),
