@@ -216,6 +216,7 @@ impl Maps {
         self.spaces.clear();
         self.images.clear();
         self.paths.clear();
+        let mut is_refused = false;
         for process in 0..self.listed.len() {
             let Some(&Listed { pid, place, .. }) = self.listed.get(process) else {
                 continue;
@@ -224,7 +225,7 @@ impl Maps {
                 self.faults.object("the deadline passed: the maps of some processes were not read");
                 break;
             }
-            match self.read_maps(reader, pid) {
+            match self.read_maps(reader, pid, &mut is_refused) {
                 Ok(true) => self.keep(reader, process, pid, place),
                 Ok(false) => {}
                 Err((file, broken)) => {
@@ -233,19 +234,28 @@ impl Maps {
                 }
             }
         }
+        // Beside others, processes of other users are left out without a word.
+        if is_refused && self.spaces.is_empty() {
+            self.faults.object("the permission to look at these processes is missing");
+        }
     }
 
     /// Adds up the mappings of a process in `tally`; returns `false` if the process has no
-    /// mappings, has ended, or may not be read. An error names the file.
-    fn read_maps(&mut self, reader: &Reader, pid: u32) -> Result<bool, (&'static str, Broken)> {
+    /// mappings, has ended, or may not be read, and sets `is_refused` in the last case. An error names the file.
+    fn read_maps(
+        &mut self,
+        reader: &Reader,
+        pid: u32,
+        is_refused: &mut bool,
+    ) -> Result<bool, (&'static str, Broken)> {
         if self.wanted.image_memory || self.wanted.full_memory {
             match self.read_file(reader, pid, "smaps") {
                 // The kernel may be built without `smaps`.
                 Err(Broken::Error(Errno::NOENT)) => {}
-                read => return settle("smaps", read),
+                read => return settle("smaps", read, is_refused),
             }
         }
-        settle("maps", self.read_file(reader, pid, "maps"))
+        settle("maps", self.read_file(reader, pid, "maps"), is_refused)
     }
 
     fn read_file(&mut self, reader: &Reader, pid: u32, file: &str) -> Result<bool, Broken> {
@@ -413,11 +423,18 @@ impl Maps {
 }
 
 /// The outcome of reading a process's `file`: `false` instead of an error if the process has ended
-/// or may not be read, and the file's name with any other error.
-fn settle(file: &'static str, read: Result<bool, Broken>) -> Result<bool, (&'static str, Broken)> {
+/// or may not be read (`is_refused`), and the file's name with any other error.
+fn settle(
+    file: &'static str,
+    read: Result<bool, Broken>,
+    is_refused: &mut bool,
+) -> Result<bool, (&'static str, Broken)> {
     match read {
         Ok(any) => Ok(any),
-        Err(Broken::Error(error)) if is_gone(error) || is_denied(error) => Ok(false),
+        Err(Broken::Error(error)) if is_gone(error) || is_denied(error) => {
+            *is_refused |= is_denied(error);
+            Ok(false)
+        }
         Err(broken) => Err((file, broken)),
     }
 }

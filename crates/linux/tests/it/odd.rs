@@ -2,7 +2,8 @@
 //! processes that end or exist in thousands.
 
 use crate::common::{Look, Machine, Tree, wait_until};
-use perfhive_format::Instance;
+use perfhive_engine::{Ask, InstanceWish};
+use perfhive_format::{Instance, TitleIndex};
 use perfhive_linux::{LinuxOptions, ProcRoot, ReaderChoice, bpf_refusal};
 use rustix::process::{Resource, getrlimit};
 use std::io::{BufRead, BufReader, Write};
@@ -268,6 +269,14 @@ fn unreadable_files_lack_their_counters() {
         assert_eq!((of("open", 178), of("open", 1412)), (Some(3000 * 1024), Some(30)));
         assert_eq!((of("shut", 680), of("shut", 180), of("shut", 1412)), (Some(1), None, None));
         assert_eq!(look.names(740), ["x"]);
+        // One that is asked for alone is not left out without a word.
+        let object = TitleIndex(786);
+        let ask = Ask::objects(&[object]).with_instance(object, InstanceWish::Process(11));
+        let look = Machine::new(&ProcRoot::new(folder.join("proc"))).look_with(&ask, &[object]);
+        assert_eq!(
+            look.fault_texts(),
+            ["786/: the permission to look at these processes is missing"]
+        );
     });
 }
 
