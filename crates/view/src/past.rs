@@ -5,6 +5,7 @@
 //! a gap between them.
 
 mod csv;
+mod room;
 mod samples;
 mod shape;
 mod window;
@@ -24,8 +25,9 @@ use std::sync::Arc;
 /// The most bytes that the values and weights of a default [`Past`] take, unless its 600 newest samples take more: at
 /// one sample a second enough for about a day of 24 counters, or two hours of 256.
 pub const MOST_BYTES: usize = 24 << 20;
-/// The most lines that a [`Past`] has: two for each event name of an experiment, and 256 others. Instances beyond them
-/// are counted, but their values are not kept.
+/// The most lines that a [`Past`] has: two for each event name of an experiment, and 256 others. Of more, each counter
+/// of a path keeps its share of instances, those with the largest values; the others are counted, but their values are
+/// not kept.
 pub const MOST_LINES: usize = 2 * MOST_EVENT_NAMES + 256;
 /// The most samples that a [`Past`] keeps: a day at one sample a second.
 pub const MOST_SAMPLES: usize = 86_400;
@@ -60,6 +62,10 @@ pub struct Line {
     is_there: bool,
     /// Whether the newest sample has no reading of the line's instance.
     is_gone: bool,
+    /// The largest of the values; negative infinity where there is none.
+    peak: f64,
+    /// How many samples are newer than the last one with the largest value.
+    since_peak: usize,
 }
 
 /// Past samples in a ring of bounded size, and the lines through them.
@@ -118,16 +124,18 @@ impl Past {
             line.is_there = false;
         }
         let mut last: Option<(Arc<str>, bool)> = None;
+        let mut without: Vec<&Value> = Vec::new();
         for value in &sample.values {
             let keep = match &last {
                 Some((path, keep)) if Arc::ptr_eq(path, &value.path) => *keep,
                 _ => keeps(&value.path),
             };
             last = Some((Arc::clone(&value.path), keep));
-            if keep {
-                self.add(value, number);
+            if keep && !self.add(value, number) {
+                without.push(value);
             }
         }
+        self.divide(&without, number);
         let length = self.times.len();
         for line in &mut self.lines {
             if line.values.len() < length {
@@ -140,21 +148,20 @@ impl Past {
     }
 
     /// Adds a value of the sample with this number to its line. A second value for the same line is
-    /// ignored; an instance that gets no line is noted as left out.
-    fn add(&mut self, value: &Value, number: u64) {
+    /// ignored. Returns `false` if the instance gets no line.
+    fn add(&mut self, value: &Value, number: u64) -> bool {
         if let (true, None, Err(why)) = (value.is_wild, &value.instance, &value.value)
             && self.lack(value, number, &why.to_string())
         {
-            return;
+            return true;
         }
         let Some(place) = self.place_of(value) else {
-            self.left_out.push(Arc::clone(&value.path));
-            return;
+            return false;
         };
         let length = self.times.len();
         let Some(line) = self.lines.get_mut(place).filter(|line| line.values.len() < length) else {
             // Two readings have one identity: the first is kept.
-            return;
+            return true;
         };
         if line.identity != value.identity && value.identity.is_some() {
             if line.identity.is_some() {
@@ -184,6 +191,7 @@ impl Past {
                 }
             }
         }
+        true
     }
 
     /// Notes why no instance of a path has a value in this sample. Returns `false` if none of them has a line.
@@ -220,10 +228,10 @@ impl Past {
         }
         let name = value.instance.as_ref().map(|label| label.plain());
         let returns = |line: &Line| {
-            line.path == value.path
+            !line.is_there
+                && line.path == value.path
                 && line.what.is_same(&value.what)
                 && (line.instance == name || line.instance.is_none())
-                && !line.is_there
         };
         let place = match self.lines.iter().position(returns) {
             Some(place) => {
@@ -249,6 +257,8 @@ impl Past {
                     breaks: VecDeque::new(),
                     is_there: false,
                     is_gone: false,
+                    peak: f64::NEG_INFINITY,
+                    since_peak: 0,
                 });
                 self.next_line += 1;
                 self.lines.len() - 1
@@ -269,6 +279,9 @@ impl Past {
             for line in &mut self.lines {
                 line.values.pop_front();
                 line.weights.pop_front();
+                if line.peak.is_finite() && line.since_peak >= line.values.len() {
+                    line.find_peak();
+                }
             }
         }
         let first = self.first;
@@ -279,7 +292,7 @@ impl Past {
         }
         // Lines without any value make room for others.
         if self.lines.len() == MOST_LINES {
-            let is_empty = |line: &Line| !line.is_there && line.values.iter().all(|v| v.is_nan());
+            let is_empty = |line: &Line| !line.is_there && line.peak == f64::NEG_INFINITY;
             if self.lines.iter().any(is_empty) {
                 self.keep(|line| !is_empty(line));
             }
@@ -324,6 +337,7 @@ impl Past {
                 line.identity = line.breaks.pop_back().and_then(|(_, before)| before);
             }
             line.is_there = line.last().is_some();
+            line.find_peak();
         }
         // The others were seen for the first time in what is forgotten.
         self.keep(|line| !line.reasons.is_empty() || line.values.iter().any(|one| !one.is_nan()));
@@ -339,6 +353,7 @@ impl Past {
             line.weights.clear();
             line.reasons.clear();
             line.breaks.clear();
+            line.find_peak();
         }
     }
 
@@ -459,6 +474,24 @@ impl Line {
     fn push(&mut self, value: f64, weight: f64) {
         self.values.push_back(value);
         self.weights.push_back(weight as f32);
+        self.raise(value);
+    }
+
+    /// Takes a value behind the others into account for the largest one.
+    fn raise(&mut self, value: f64) {
+        if value >= self.peak {
+            (self.peak, self.since_peak) = (value, 0);
+        } else {
+            self.since_peak += 1;
+        }
+    }
+
+    /// Looks the largest value up after values were removed.
+    fn find_peak(&mut self) {
+        (self.peak, self.since_peak) = (f64::NEG_INFINITY, 0);
+        for place in 0..self.values.len() {
+            self.raise(self.values.get(place).copied().unwrap_or(f64::NAN));
+        }
     }
 
     /// Notes why the value of the sample with this number is missing, unless the last note says the same.

@@ -145,6 +145,44 @@ fn memory_is_bounded_and_lines_that_are_over_make_room() {
 }
 
 #[test]
+fn of_more_instances_than_lines_those_with_the_largest_values_have_lines() {
+    let (mut past, what) = (Past::default(), what());
+    let other = Arc::new(What { counter: "Handles".into(), ..(*what).clone() });
+    let count = 2 * MOST_LINES as u64;
+    // The largest are the last in the first two samples, and the first in the third.
+    for second in 0..3 {
+        let number = |id: u64| if second < 2 { id as f64 } else { (3 * count - id) as f64 };
+        let of = |what, path: &str, id: u64| Value {
+            path: path.into(),
+            ..value(what, true, &format!("p{id}"), 0, id, number(id))
+        };
+        let mut values: Vec<Value> = (0..count).map(|id| of(&what, "one", id)).collect();
+        values.extend((0..count).map(|id| of(&other, "other", id)));
+        values.push(Value { is_wild: false, ..of(&what, "single", 1) });
+        note(&mut past, second, values);
+        assert_eq!(past.lines().len(), MOST_LINES);
+        assert_eq!(past.left_out(), 2 * count as usize + 1 - MOST_LINES);
+        for path in ["one", "other"] {
+            let names: std::collections::HashSet<&str> = past
+                .lines()
+                .iter()
+                .filter(|line| &*line.path == path)
+                .filter_map(|line| line.instance.as_deref())
+                .collect();
+            assert!(names.len() >= MOST_LINES / 2 - 1, "{path} has {}", names.len());
+            for rank in 0..names.len() as u64 {
+                let id = if second < 2 { count - 1 - rank } else { rank };
+                assert!(names.contains(&*format!("p{id}")), "{path} p{id} in {second}");
+            }
+        }
+        assert!(past.lines().iter().any(|line| &*line.path == "single"));
+    }
+    // An instance whose line is new has none of its earlier values.
+    let first = past.lines().iter().position(|line| line.instance.as_deref() == Some("p0"));
+    assert_eq!(all(&past, first.unwrap()), [None, None, Some(3.0 * count as f64)]);
+}
+
+#[test]
 fn many_samples_are_thinned_to_extremes_and_few_are_not() {
     let (mut past, what) = (Past::default(), what());
     for second in 0..1000 {
