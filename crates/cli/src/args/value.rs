@@ -308,7 +308,7 @@ fn date_in(text: &str, zone: TimeZone) -> Result<TimeBound, String> {
 /// The time in a text such as `2026-11-23 14:05:00.5`. With `Z` or ` UTC` behind it, it is UTC; with an offset such as
 /// `-04:00`, it is local there; otherwise it is local in `zone`, and the name of the zone may follow. `None` for any
 /// other text.
-fn moment(text: &str, zone: TimeZone) -> Option<FileTime> {
+pub(crate) fn moment(text: &str, zone: TimeZone) -> Option<FileTime> {
     let is_name = |name: &&str| name.starts_with(|c: char| c.is_alphabetic());
     let (shown, name) = match text.rsplit_once(' ') {
         Some((shown, name)) if is_name(&name) => (shown, Some(name)),

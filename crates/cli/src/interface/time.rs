@@ -2,6 +2,7 @@
 
 use super::commands::seconds_of;
 use super::model::{Mode, Model};
+use crate::args::value::moment;
 use perfhive::FileTime;
 use perfhive_view::past::Window;
 
@@ -164,7 +165,7 @@ impl Model {
     /// people.
     pub(super) fn jump(&mut self, text: &str) -> Result<(), String> {
         let expected = || {
-            "jump takes 14:05, 14:05:30.25, 2026-11-23 14:05, -10m, or +2.5s from the beginning"
+            "jump takes 14:05, 14:05:30.25, 2026-11-23 14:05, 2026-11-23T14:05:00Z, -10m, or +2.5s from the beginning"
                 .to_string()
         };
         let span = self.span().ok_or("nothing was seen yet")?;
@@ -177,12 +178,7 @@ impl Model {
                 let day = self.formatted(span.to, "%F");
                 let text =
                     if text.contains('-') { text.to_string() } else { format!("{day} {text}") };
-                let time: jiff::civil::DateTime = ["%F %T%.f", "%F %H:%M", "%FT%T%.f"]
-                    .iter()
-                    .find_map(|format| jiff::civil::DateTime::strptime(format, &text).ok())
-                    .ok_or_else(expected)?;
-                let zoned = time.to_zoned(self.zone.clone()).map_err(|_| expected())?;
-                FileTime::from_unix_nanos(zoned.timestamp().as_nanosecond())
+                moment(&text, self.zone.clone()).ok_or_else(expected)?
             }
         };
         if to < span.from || to > span.to {

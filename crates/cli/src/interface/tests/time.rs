@@ -68,7 +68,12 @@ fn live_tables_show_the_time_to_which_charts_are_scrolled() {
     };
     let newest = java(&model).unwrap();
     assert_eq!(newest.0, 50);
-    command(&mut model, "jump 12:00:08");
+    // As `--json` and `--begin` have times, too.
+    for text in ["2026-11-24T12:00:08.000Z", "2026-11-24 08:00:08-04:00", "12:00:08"] {
+        command(&mut model, "jump 12:00:07");
+        command(&mut model, &format!("jump {text}"));
+        assert_eq!(model.shown_time(), Some(FileTime(NOON + 8 * FileTime::PER_SECOND)), "{text}");
+    }
     let (process, busy) = java(&model).unwrap();
     let expected = 30.0 + 10.0 * (8.0 / 15.0 * std::f64::consts::TAU).sin();
     assert_eq!(process, 40);
