@@ -27,6 +27,8 @@ struct Machine {
     workers: AtomicU64,
     /// Whether the first worker's values change too fast to be read.
     busy: AtomicBool,
+    /// Whether the sample lacks the object.
+    absent: AtomicBool,
     /// Milliseconds on the clock of the cache.
     now: AtomicU64,
 }
@@ -44,6 +46,9 @@ fn cache(machine: &Arc<Machine>) -> Cached<Broker> {
     let template = ObjectTemplate::new(&spec, &[counter]).unwrap();
     let seen = Arc::clone(machine);
     let script = move |_: &Collection<'_>, out: &mut ObjectWriter<'_>| {
+        if seen.absent.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         let mut object = out.object(&template)?;
         let busy = seen.busy.load(Ordering::Relaxed);
         for worker in u64::from(busy)..=seen.workers.load(Ordering::Relaxed) {
@@ -154,6 +159,26 @@ fn a_section_has_the_differences_of_its_own_work() {
     let reading = readings.iter().next().unwrap();
     assert_eq!((reading.raw, reading.difference()), (Some(1), None));
     assert!(reading.before > reading.raw);
+}
+
+/// The sample before the section has a value, and would be its beginning.
+#[test]
+fn section_that_begins_without_the_object_has_no_difference() {
+    let machine = Arc::new(Machine::default());
+    let mut context = context(&cache(&machine), "w0", MeasurementOptions::new());
+    machine.works(100, 100);
+    assert_eq!(sample(&mut context), 100);
+    machine.absent.store(true, Ordering::Relaxed);
+    let mut readings = Readings::new();
+    let work = || {
+        machine.absent.store(false, Ordering::Relaxed);
+        machine.works(7, 100);
+    };
+    context.section(&mut readings, work).unwrap();
+    let reading = readings.iter().next().unwrap();
+    assert_eq!((reading.raw, reading.before, reading.difference()), (Some(107), None, None));
+    let values = context.values().unwrap().iter().next().unwrap().clone();
+    assert_eq!((values.raw, values.before), (Some(107), None));
 }
 
 #[test]
