@@ -312,7 +312,9 @@ mod on_a_terminal {
         terminal.write("3");
         terminal.wait_for(|screen| screen.contains("  memory  ") && screen.contains("Paging"));
         terminal.press("BSpace");
-        let screen = terminal.wait_for(|screen| screen.contains("  counters  "));
+        // The title is drawn before the axis.
+        let is_drawn = |screen: &str| screen.contains("  counters  ") && axis(screen).is_some();
+        let screen = terminal.wait_for(is_drawn);
         assert_eq!(axis(&screen), begin, "{screen}");
         terminal.write("q");
         terminal.wait_for(|screen| screen.contains("ended 0"));

@@ -19,6 +19,7 @@ use shared::*;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
+#[cfg(unix)]
 use std::time::Duration;
 
 #[test]
