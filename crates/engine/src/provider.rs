@@ -49,9 +49,8 @@ pub trait Provider: Send + Sync {
         None
     }
 
-    /// The state of a provider that offers nothing from the start, and the reason in words; `None`
-    /// for any other provider. Such a provider is disabled or in quarantine, or its objects could
-    /// not be found out.
+    /// The state of a provider that offers nothing from the start, and the reason in words: it is disabled or
+    /// in quarantine, or its objects could not be found out. `None` for any other provider.
     fn refusal(&self) -> Option<(ProviderState, String)> {
         None
     }

@@ -307,9 +307,9 @@ impl Source for Worker {
         }
     }
 
-    /// Waits for an earlier request first, until the deadline or the end of the worker's patience,
-    /// whichever comes first, since the caller wants to know which providers are late. Without a
-    /// patience, an earlier request is not waited for.
+    /// The states of the providers. An earlier request is waited for first, until the deadline or the end of
+    /// the worker's patience, whichever comes first, since the caller wants to know which providers are late.
+    /// Without a patience, it is not waited for. An error if it is still not answered.
     fn providers(&mut self, ask: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
         let now = Instant::now();
         let until = self.patience.map(|patience| now.checked_add(patience));

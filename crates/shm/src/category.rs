@@ -504,7 +504,8 @@ impl PublishedInstance {
     }
 
     /// Removes the instance: readers no longer see it, and its name is free. Counts through
-    /// remaining handles are lost.
+    /// remaining handles are lost. Does nothing in a process that did not create the category, such as a
+    /// forked child.
     pub fn remove(self) {
         let shared = &self.0.category;
         if !shared.guard.holds() {

@@ -104,8 +104,8 @@ fn selects_by_index(source: &mut dyn Source) {
     }
 }
 
-/// Rule: every listed language has titles; for a language that is not listed the error is
-/// `NotFound`.
+/// Rule: every listed language has titles, which in a live source name each listed object. For a language
+/// that is not listed, the error is `NotFound`.
 fn titles_are_to_be_had(source: &mut dyn Source) {
     let catalogue = source.catalogue(&Ask::everything()).expect("a catalogue");
     for language in &catalogue.languages {

@@ -88,8 +88,8 @@ impl Names {
         found
     }
 
-    /// The objects that a pattern matches. As long as none is found, the source is asked for
-    /// further objects, and for its other languages.
+    /// The objects that a pattern matches. For a pattern with a wildcard, the source is first asked for its
+    /// objects. Then, as long as none is found, it is asked for further objects, and for its other languages.
     fn search(&mut self, source: &mut dyn Source, pattern: &NamePattern) -> Vec<CatalogueObject> {
         if pattern.as_literal().is_none() {
             self.find_out(source, pattern);

@@ -28,8 +28,8 @@ pub(crate) struct Near {
 }
 
 impl Near {
-    /// Adds samples of the part `window`, for the paths that `views` draw; those of any other part
-    /// are ignored.
+    /// Adds the values of samples, for the paths that `views` draw. Samples are ignored if they were read for
+    /// another part: if `window` is not the window of this part.
     pub(crate) fn note(&mut self, window: Window, samples: Vec<Sample>, views: &[&View]) {
         // A read that was given up may still have sent samples.
         if window == self.window {

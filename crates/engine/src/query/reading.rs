@@ -130,8 +130,8 @@ impl TargetReader<'_> {
         }
     }
 
-    /// Adds the readings of instances, and of an object without instances. An error is the reason
-    /// why there is none.
+    /// Adds the readings as [`read`](Self::read) says, except the one that only has a reason: this reason is
+    /// the error.
     fn add(
         &self,
         pattern: Option<&InstancePattern>,

@@ -339,7 +339,8 @@ fn now() -> u64 {
 }
 
 /// The fingerprint of a registration, its library's file and the test level; that a provider is
-/// disabled does not count. If it differs from the file's, the account begins anew.
+/// disabled does not count. If it differs from the fingerprint in the account's file, the account begins
+/// anew.
 fn fingerprint(of: &Registration, library: Option<LibraryStamp>, level: TestLevel) -> u64 {
     // A provider that is disabled or enabled keeps its account.
     let mut of = of.clone();

@@ -28,7 +28,7 @@ pub(super) struct Device {
     /// The device number: major, minor.
     number: (u32, u32),
     /// Whether the device is a disk: a whole device (no partition) that does not consist of other
-    /// devices, and has no name of [`NO_DISKS`].
+    /// devices, and whose name is not one of those that [`is_no_disk`] leaves out.
     pub(super) is_disk: bool,
     /// The name of the device of which this device is a partition; `None` if it is no partition.
     parent: Option<Vec<u8>>,

@@ -177,8 +177,8 @@ fn collect(source: &mut impl Source, query: &str) -> Snapshot {
     snapshot
 }
 
-/// The objects of an answer with their values, which tell the source: 1 for the registry, 2
-/// for native functions.
+/// The name's index of each object of an answer, in ascending order, and the value of its first counter,
+/// which tells the source: 1 for the registry, 2 for native functions.
 fn origins(snapshot: &Snapshot) -> Vec<(u32, u64)> {
     let mut origins: Vec<_> = snapshot
         .objects()

@@ -20,7 +20,7 @@ pub struct LineSummary {
     /// The newest value.
     pub last: f64,
     /// The mean of the values as the counter's type defines it, as in a report: for rates the mean
-    /// over time, for averages the mean over operations.
+    /// over time, for averages the mean over operations. The plain mean if all weights are 0.
     pub average: f64,
     /// The smallest value.
     pub minimum: f64,
