@@ -537,6 +537,17 @@ fn signals_and_lines_are_events() {
     let run = finish(command.stdin(std::os::fd::OwnedFd::from(theirs)));
     let row = run.err.lines().find(|line| line.starts_with("line 0")).unwrap_or_default();
     assert_eq!((run.code, row.split_whitespace().nth(3)), (Some(0), Some("2")), "{}", run.err);
+    // The writer of a FIFO may be gone before perfhive begins.
+    let fifo = folder.path().join("fifo");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let mut writer = std::fs::File::options().read(true).write(true).open(&fifo).unwrap();
+    std::io::Write::write_all(&mut writer, b"one\ntwo\n").unwrap();
+    let reader = std::fs::File::open(&fifo).unwrap();
+    drop(writer);
+    let mut command = experiment(&folder, &["run", "--on", "line 0", "--", "sleep", "0.3"]);
+    let run = finish(command.stdin(reader));
+    let row = run.err.lines().find(|line| line.starts_with("line 0")).unwrap_or_default();
+    assert_eq!((run.code, row.split_whitespace().nth(3)), (Some(0), Some("2")), "{}", run.err);
     let wrong = finish(experiment(&folder, &["run", "--on", "line 97", "--", "true"]).arg("x"));
     assert!(wrong.fails(1).contains("line 97: No such file"));
     let wrong =

@@ -65,12 +65,14 @@ impl LineEvents {
     /// Lines on a descriptor that this process was started with.
     pub(super) fn inherited(name: &str, descriptor: u32) -> io::Result<Self> {
         // A file that is opened again is read from its beginning, whatever the program reads of it. Only a socket
-        // cannot be opened again.
-        let file = match File::open(format!("/proc/self/fd/{descriptor}")) {
-            Err(error) if Errno::from_io_error(&error) == Some(Errno::NXIO) => copied(descriptor),
-            opened => opened,
+        // cannot be opened again. A FIFO may have lines of a writer that has gone, which is not waited for.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let path = format!("/proc/self/fd/{descriptor}");
+        let file = match rustix::fs::open(path, flags, Mode::empty()) {
+            Err(Errno::NXIO) => copied(descriptor)?,
+            opened => opened?.into(),
         };
-        Self::of(name, file?)
+        Self::of(name, file)
     }
 
     /// Lines in a FIFO; an error for any other file.
