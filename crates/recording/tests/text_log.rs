@@ -218,6 +218,26 @@ fn the_columns_of_a_log_are_told_as_it_has_them() {
     assert_eq!(text_log_columns(&Scratch::new("no log").0, None).unwrap(), None);
 }
 
+/// `typeperf` writes paths as they were typed. Instances stay apart: on Linux they may differ in case alone.
+#[test]
+fn columns_in_several_spellings_are_those_of_one_machine_object_and_counter() {
+    let file = Scratch::new(
+        "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\box\\Memory\\Available Bytes\",\"\\\\BOX\\memory\\pages/sec\",\
+         \"\\\\BOX\\Process(a)\\Working Set\",\"\\\\Box\\PROCESS(A)\\working set\"\r\n\
+         \"11/24/2026 12:00:00.000\",\"1\",\"2\",\"3\",\"4\"\r\n",
+    );
+    let catalogue = file.open().catalogue(&Ask::everything()).unwrap();
+    assert_eq!((&*catalogue.machine, catalogue.objects.len()), ("box", 2));
+    let paths = [r"\Memory\Available Bytes", r"\Memory\Pages/sec"];
+    let found = values(file.open(), &paths);
+    assert_eq!(found[0], [Some(1.0), Some(2.0)]);
+    let mut query = Query::new(file.open()).unwrap();
+    query.add(r"\Process(*)\Working Set").unwrap();
+    query.collect().unwrap();
+    let values = query.readings().iter().map(|one| one.value.as_ref().unwrap().as_f64());
+    assert_eq!(values.collect::<Vec<_>>(), [3.0, 4.0]);
+}
+
 #[test]
 fn what_typeperf_prints_is_read() {
     let Some(text) = real::text("logs/typeperf_stdout_excerpt.txt") else { return };

@@ -159,19 +159,22 @@ impl TextLog {
                 self.columns.push(None);
                 continue;
             };
-            let block = lookup.place((0, 0, parts.machine), || {
+            // Readers take names without regard to case, so a second spelling would hide what stands under it.
+            let [machine, object_key, counter_key] =
+                [parts.machine, parts.object, parts.counter].map(str::to_lowercase);
+            let block = lookup.place((0, 0, &machine), || {
                 machines.push((parts.machine.to_string(), Vec::new()));
                 machines.len() - 1
             });
             let Some((_, objects)) = machines.get_mut(block) else { continue };
             let kind = 1 + usize::from(parts.instance.is_some());
             let count = objects.len();
-            let object = lookup.place((kind, block, parts.object), || {
+            let object = lookup.place((kind, block, &object_key), || {
                 objects.push(Draft::new(titles.index(parts.object), parts.instance.is_some()));
                 objects.len() - 1
             });
             // Readers find the first object of a name.
-            if objects.len() > count && lookup.has((3 - kind, block, parts.object)) {
+            if objects.len() > count && lookup.has((3 - kind, block, &object_key)) {
                 doubled.push((parts.object, parts.instance.is_some()));
             }
             let Some(draft) = objects.get_mut(object) else { continue };
@@ -183,7 +186,7 @@ impl TextLog {
                     draft.instances.len() - 1
                 })
             });
-            let counter = lookup.place((4, own, parts.counter), || {
+            let counter = lookup.place((4, own, &counter_key), || {
                 draft.counters.push(titles.index(parts.counter));
                 draft.counters.len() - 1
             });
