@@ -229,6 +229,7 @@ impl Calls {
                 thread_time: Some(event.thread_time),
                 calls: Some(event.calls),
                 gap: self.gap,
+                frame: None,
             }));
         }
     }

@@ -31,6 +31,10 @@ pub struct PerfEvent {
     /// starts and ends may lie between them, and the two make no section. An event source counts
     /// the events that it missed; the binding adds the events that it left out.
     pub gap: u64,
+    /// The place on the thread's stack of the function call that starts or ends here; `None` where it is not known. A
+    /// start and an end with different places make no section: one of the two is of another call, which did not
+    /// return or whose return was not reported.
+    pub frame: Option<u64>,
 }
 
 impl PerfEvent {
@@ -46,6 +50,7 @@ impl PerfEvent {
             thread_time: None,
             calls: None,
             gap: 0,
+            frame: None,
         }
     }
 }

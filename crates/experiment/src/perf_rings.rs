@@ -40,6 +40,15 @@ const HEADER: usize = 8;
 /// The length in bytes of the longest record that is read, without its header: a record of a name.
 const RECORD_BYTES: usize = 40;
 
+/// The number of the stack pointer among the registers that the kernel tells (`asm/perf_regs.h`).
+const STACK_POINTER: u32 = if cfg!(target_arch = "x86_64") {
+    7
+} else if cfg!(target_arch = "aarch64") {
+    31
+} else {
+    2 // RISC-V
+};
+
 const PROCESSORS: &str = "/sys/devices/system/cpu/online";
 
 /// What a record reports. Of records of one time, those of earlier variants are returned first.
@@ -63,6 +72,8 @@ pub(crate) struct PerfRecord {
     pub(crate) told: PerfTold,
     pub(crate) process: u32,
     pub(crate) thread: u32,
+    /// The thread's stack pointer at a hit; `None` unless [`PerfPlace::has_stack`] asked for it.
+    pub(crate) stack: Option<u64>,
 }
 
 /// A probed place in a program file, in the form that the kernel takes.
@@ -78,6 +89,8 @@ pub(crate) struct PerfPlace<'a> {
     pub(crate) semaphore: u32,
     /// Whether the probe is at the return of the function that begins at `offset`.
     pub(crate) at_return: bool,
+    /// Whether the records have the stack pointer, which takes room.
+    pub(crate) has_stack: bool,
 }
 
 /// The rings of all processors that the machine had when this value was made.
@@ -166,6 +179,9 @@ impl PerfRings {
         attributes.uprobe_path = place.path.as_ptr().expose_provenance() as u64;
         attributes.probe_offset = place.offset;
         builder.any_pid().include_kernel().include_hv().sample_period(1);
+        if place.has_stack {
+            builder.sample(SampleFlag::REGS_USER).sample_regs_user(1 << STACK_POINTER);
+        }
         self.add(&mut builder, Some(probe))
     }
 
@@ -362,8 +378,16 @@ impl Told {
             chunk.map_or(0, |bytes| u64::from_ne_bytes(*bytes))
         };
         // Behind the process is its parent, behind the thread the parent's.
-        let task =
-            |told| PerfRecord { time: number8(16), told, process: number4(0), thread: number4(8) };
+        let task = |told| PerfRecord {
+            time: number8(16),
+            told,
+            process: number4(0),
+            thread: number4(8),
+            stack: None,
+        };
+        // Behind the time is what kind of registers follows: none, or those of a program of 32 or 64 bits.
+        const OF_64_BITS: u64 = 2;
+        let stack = || (number8(16) == OF_64_BITS).then(|| number8(24));
         match (kind, probe) {
             (LOST, _) => Self::Lost(number8(8)),
             (FORK, None) => Self::Record(task(PerfTold::Fork)),
@@ -373,6 +397,7 @@ impl Told {
                 told: PerfTold::Exec,
                 process: number4(0),
                 thread: number4(4),
+                stack: None,
             }),
             (EXIT, None) => Self::Record(task(PerfTold::Exit)),
             (SAMPLE, Some(probe)) => Self::Record(PerfRecord {
@@ -380,6 +405,7 @@ impl Told {
                 told: PerfTold::Hit(probe),
                 process: number4(0),
                 thread: number4(4),
+                stack: stack(),
             }),
             _ => Self::Other,
         }
@@ -422,12 +448,19 @@ mod tests {
         for (at, number) in (0..).step_by(4).zip([7u32, 6, 9, 8, 5, 0]) {
             bytes[at..at + 4].copy_from_slice(&number.to_ne_bytes());
         }
-        let record =
-            |told, time, thread| Told::Record(PerfRecord { time, told, process: 7, thread });
+        let record = |told, time, thread| {
+            Told::Record(PerfRecord { time, told, process: 7, thread, stack: None })
+        };
         assert_eq!(Told::read((7, 0), None, &bytes), record(PerfTold::Fork, 5, 9));
         assert_eq!(Told::read((4, 0), None, &bytes), record(PerfTold::Exit, 5, 9));
         let time = 9 | 8 << 32;
         assert_eq!(Told::read((9, 2), Some(3), &bytes), record(PerfTold::Hit(3), time, 6));
+        let with = |kind: u64| [&bytes[..16], &kind.to_ne_bytes(), &77u64.to_ne_bytes()].concat();
+        for (kind, stack) in [(0, None), (1, None), (2, Some(77))] {
+            let told = PerfTold::Hit(3);
+            let record = PerfRecord { time, told, process: 7, thread: 6, stack };
+            assert_eq!(Told::read((9, 2), Some(3), &with(kind)), Told::Record(record));
+        }
         assert_eq!(Told::read((2, 0), Some(3), &bytes), Told::Lost(time));
         assert_eq!(Told::read((3, 1 << 13), None, &bytes), record(PerfTold::Exec, 5, 6));
         assert_eq!(Told::read((3, 0), None, &bytes), Told::Other);

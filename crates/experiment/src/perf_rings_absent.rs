@@ -20,6 +20,7 @@ pub(crate) struct PerfRecord {
     pub(crate) told: PerfTold,
     pub(crate) process: u32,
     pub(crate) thread: u32,
+    pub(crate) stack: Option<u64>,
 }
 
 #[expect(dead_code, reason = "nothing reads it here")]
@@ -29,6 +30,7 @@ pub(crate) struct PerfPlace<'a> {
     pub(crate) offset: u64,
     pub(crate) semaphore: u32,
     pub(crate) at_return: bool,
+    pub(crate) has_stack: bool,
 }
 
 /// Rings that cannot be made on this processor.

@@ -20,6 +20,8 @@ use std::sync::Arc;
 
 /// The most places of a file at which one probe may be; a name with more places is an error.
 const MOST_PLACES: usize = 64;
+/// What a return adds to the stack pointer: on x86-64 it takes the return address from the stack.
+const RETURNED: u64 = if cfg!(target_arch = "x86_64") { 8 } else { 0 };
 
 /// A function or a USDT probe in a program file, to be an event each time that a process meets it.
 #[derive(Clone, Debug)]
@@ -27,6 +29,7 @@ pub struct Probe {
     name: Arc<str>,
     kind: EventKind,
     file: PathBuf,
+    is_function: bool,
     at_return: bool,
     places: Vec<elf::Place>,
 }
@@ -40,7 +43,7 @@ impl Probe {
     /// no program; `InvalidInput` where more than 64 places have the name; others where the file
     /// cannot be read.
     pub fn function(file: &Path, symbol: &str) -> io::Result<Self> {
-        Self::new(file, symbol, elf::functions(file, symbol)?)
+        Ok(Self { is_function: true, ..Self::new(file, symbol, elf::functions(file, symbol)?)? })
     }
 
     /// A point at a USDT probe, which the authors of a program placed (`sys/sdt.h`).
@@ -65,8 +68,8 @@ impl Probe {
             );
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
-        let (kind, at_return) = (EventKind::Point, false);
-        Ok(Self { name: name.into(), kind, file: file.into(), at_return, places })
+        let (kind, is_function, at_return) = (EventKind::Point, false, false);
+        Ok(Self { name: name.into(), kind, file: file.into(), is_function, at_return, places })
     }
 
     /// The same probe at the return of the function instead of its beginning. A function that is
@@ -96,7 +99,9 @@ impl Probe {
 /// of the process, or, with [`watch`](Self::watch), by a thread of a process that it starts.
 pub struct Probes {
     name: Arc<str>,
-    probes: Vec<(Arc<str>, EventKind)>,
+    /// The name and kind of each probe's events, and how far the stack pointer at a hit is from that at the beginning
+    /// of the function.
+    probes: Vec<(Arc<str>, EventKind, u64)>,
     rings: PerfRings,
     process: u32,
     /// Whether hits are events. With [`after_exec`](Self::after_exec), this is `false` until the
@@ -144,11 +149,16 @@ impl Probes {
                     offset: place.offset,
                     semaphore: place.semaphore,
                     at_return: probe.at_return,
+                    // A function may be called within itself, and a call may never return.
+                    has_stack: probe.is_function && probe.kind != EventKind::Point,
                 };
                 rings.add_probe(number, place).map_err(|error| failed(&what, &error))?;
             }
         }
-        let probes = probes.iter().map(|probe| (Arc::clone(&probe.name), probe.kind)).collect();
+        let probes = probes.iter().map(|probe| {
+            (Arc::clone(&probe.name), probe.kind, if probe.at_return { RETURNED } else { 0 })
+        });
+        let probes = probes.collect();
         let (name, children) = ("probe".into(), HashMap::new());
         Ok(Self { name, probes, rings, process, is_program: true, children, unknown: 0 })
     }
@@ -226,13 +236,14 @@ impl EventSource for Probes {
                         self.unknown += u64::from(self.rings.lost() > 0);
                         continue;
                     }
-                    let Some((name, kind)) = self.probes.get(probe) else { continue };
+                    let Some((name, kind, returned)) = self.probes.get(probe) else { continue };
                     return Ok(Some(PerfEvent {
                         kind: *kind,
                         time: record.time,
                         process,
                         thread,
                         gap: self.rings.gap(record.time),
+                        frame: record.stack.map(|stack| stack.wrapping_sub(*returned)),
                         ..PerfEvent::now(name)
                     }));
                 }
@@ -246,8 +257,10 @@ impl EventSource for Probes {
     }
 
     fn halves(&self) -> Vec<Arc<str>> {
-        let has = |name: &Arc<str>, kind| self.probes.contains(&(Arc::clone(name), kind));
-        let halves = self.probes.iter().map(|(name, _)| name);
+        let has = |name: &Arc<str>, kind| {
+            self.probes.iter().any(|(one, its, _)| (one, *its) == (name, kind))
+        };
+        let halves = self.probes.iter().map(|(name, ..)| name);
         let halves = halves.filter(|name| has(name, EventKind::Start) != has(name, EventKind::End));
         halves.cloned().collect()
     }

@@ -1,7 +1,8 @@
 //! Sections: the parts of a program's run between a start and its end.
 //!
 //! Between a start and an end with different [`gap`](PerfEvent::gap)s there may have been other starts and ends, so
-//! the two make no section.
+//! the two make no section. Nor do a start and an end of different calls of a function, as their
+//! [`frame`](PerfEvent::frame)s tell.
 
 use crate::EventKind;
 use crate::event::PerfEvent;
@@ -155,7 +156,7 @@ impl Sections {
             EventKind::End => {
                 let open = self.threads.get_mut(&key);
                 let place = open.as_ref().and_then(|open| {
-                    open.iter().rposition(|section| section.start.event.name == event.name)
+                    open.iter().rposition(|section| is_pair(&section.start.event, event))
                 });
                 let (Some(open), Some(place)) = (open, place) else {
                     self.unmatched += 1;
@@ -184,6 +185,13 @@ impl Sections {
         let open: usize = self.threads.values().map(Vec::len).sum();
         self.unmatched + open as u64
     }
+}
+
+/// Whether a start and an end on one thread may be those of one section, where nothing of their name was lost between
+/// them.
+fn is_pair(start: &PerfEvent, end: &PerfEvent) -> bool {
+    let frames = start.frame.zip(end.frame);
+    start.name == end.name && frames.is_none_or(|(start, end)| start == end)
 }
 
 /// How much a raw value grew, negative for a gauge that shrank; `None` where a value is missing or
@@ -303,6 +311,29 @@ mod tests {
         let expected = expected.map(|(name, t, s, d, c)| (name.to_string(), t, s, d, c));
         assert_eq!(found, expected);
         assert_eq!(sections.unmatched(), 0);
+    }
+
+    #[test]
+    fn end_of_a_call_is_that_of_its_own_start() {
+        use EventKind::{End, Start};
+        let mut sections = Sections::default();
+        let mut add = |kind, time, frame| {
+            let record = record(kind, "a", 1, time);
+            let event = PerfEvent { frame, ..record.event };
+            let section = sections.add(&EventRecord { event, ..record });
+            section.map(|section| section.start)
+        };
+        // Two calls within the first one do not return.
+        for (time, frame) in [(10, 900), (20, 800), (30, 700)] {
+            add(Start, time, Some(frame));
+        }
+        assert_eq!(add(End, 40, Some(900)), Some(10));
+        assert_eq!(add(End, 50, Some(600)), None);
+        // A later call at the same place is another one.
+        add(Start, 60, Some(700));
+        assert_eq!(add(End, 70, Some(700)), Some(60));
+        assert_eq!(add(End, 80, None), Some(30));
+        assert_eq!(sections.unmatched(), 2);
     }
 
     #[test]

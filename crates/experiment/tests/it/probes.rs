@@ -2,14 +2,16 @@
 
 use super::calls::Folder;
 use super::{context, shown};
-use perfhive_experiment::{EventKind, Experiment, ExperimentEnd, Probe, Probes, Threads};
+use perfhive_experiment::{
+    EventKind, Experiment, ExperimentEnd, Probe, Probes, RecordBatch, Section, Threads,
+};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// A program that knows nothing of perfhive. Once a line comes, it calls `work` so often on each of so many threads,
-/// and again in a child of each of so many forks. The children meet the USDT probe `shop:paid` too, where its
+/// and again in a child of each of so many forks, and `deep` a hundred times within itself. The children meet the USDT probe `shop:paid` too, where its
 /// semaphore is up. With a further word it calls `work` once and then becomes itself without this word.
 const SHOP: &str = r#"
 #include <pthread.h>
@@ -36,6 +38,13 @@ __attribute__((noinline)) int work(int i)
     return i;
 }
 
+__attribute__((noinline)) int deep(int i)
+{
+    int j = i > 1 ? deep(i - 1) : 0;
+    __asm__ volatile("" : "+r"(j));
+    return j + 1;
+}
+
 static void paid(void)
 {
     __asm__ volatile(
@@ -57,6 +66,7 @@ static void *run(void *unused)
 {
     for (int i = 0; i < calls; i++)
         work(i);
+    deep(100);
     return unused;
 }
 
@@ -174,6 +184,38 @@ fn calls_on_threads_and_in_forks_are_events_and_sections() {
     assert_eq!(end.summary.unmatched, 0);
     let sections = end.summary.events.iter().find(|one| one.kind.is_none()).unwrap();
     assert!(sections.time.max().unwrap() < 1.0, "{:?}", sections.time.max());
+}
+
+/// The kernel tells no more than 64 returns of functions that are called within others.
+#[test]
+fn returns_of_calls_within_calls_are_those_of_their_own_starts() {
+    let folder = Folder::new();
+    let program = compile(&folder);
+    let shop = Shop::new(&program, [0, 1, 0]);
+    let deep = Probe::function(&program, "deep").unwrap();
+    let probes = [deep.clone().of_kind(EventKind::Start), deep.at_return().of_kind(EventKind::End)];
+    let Some(probes) = watch(&shop, &probes) else { return };
+    let (sender, delivered) = std::sync::mpsc::channel();
+    let deliver = move |batch: &RecordBatch<'_>, sections: &[Section]| {
+        let starts = batch.records().filter(|one| one.event.kind == EventKind::Start);
+        let starts: Vec<_> = starts.map(|one| one.event.time).collect();
+        let of_sections: Vec<_> = sections.iter().map(|one| one.start).collect();
+        let _ = sender.send((starts, of_sections));
+    };
+    let experiment = Experiment::builder().deliver(deliver).start().unwrap();
+    experiment.bind(probes, context(shown())).unwrap();
+    shop.run();
+    let end = experiment.end();
+    let (starts, of_sections): (Vec<_>, Vec<_>) = delivered.iter().unzip();
+    let starts = starts.concat();
+    let ends = counts(&end, "deep", Some(EventKind::End));
+    assert_eq!((starts.len(), end.bindings[0].missed), (100, 0));
+    assert!(ends >= 64, "{ends}");
+    let mut of_sections = of_sections.concat();
+    of_sections.reverse();
+    // The outer calls' returns are told, and the innermost of them returns first.
+    assert_eq!(of_sections, starts[..ends as usize]);
+    assert_eq!(end.summary.unmatched, 100 - ends);
 }
 
 #[test]
