@@ -498,6 +498,27 @@ fn counters_of_several_machines_keep_their_machine() {
 }
 
 #[test]
+fn names_in_several_spellings_are_those_of_one_machine_object_and_counter() {
+    let mut log = Written::default();
+    log.catalogue(&[
+        ("\\\\b|A", None, "x", RAW, 1),
+        ("\\\\B|a", None, "y", RAW, 1),
+        ("\\\\B|B", None, "X", RAW, 1),
+    ]);
+    log.sample(&[single(1, 7), single(1, 8), single(1, 9)]);
+    let file = Scratch::new("spellings", &log.file());
+    let source = open("file:log", std::slice::from_ref(&file.0), &[], None).unwrap();
+    let mut query = Query::new(source).unwrap();
+    let ids = [r"\A\x", r"\\B\A\y", r"\B\X"].map(|path| query.add(path).unwrap());
+    query.collect().unwrap();
+    let value = |id| query.readings_of(id).next().unwrap().value.as_ref().unwrap().as_f64();
+    assert_eq!(ids.map(value), [7.0, 8.0, 9.0]);
+    // What has another's name with regard to case alone keeps its own.
+    let names = ids.map(|id| query.path_of(query.readings_of(id).next().unwrap()).to_string());
+    assert_eq!(names, [r"\A\x", r"\\b\A\y", r"\B\X"]);
+}
+
+#[test]
 fn a_machine_without_values_in_a_sample_gets_none_of_another_machine() {
     let mut log = Written::default();
     log.catalogue(&[("\\\\ONE|A", None, "x", RAW, 1), ("\\\\TWO|A", None, "x", RAW, 1)]);

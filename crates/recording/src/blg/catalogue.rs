@@ -3,6 +3,7 @@
 
 use super::{i64_at, u32_at};
 use perfhive_format::{CounterType, Formula};
+use std::collections::HashMap;
 
 /// The number of bytes in front of the first entry.
 const HEAD: usize = 8;
@@ -45,15 +46,27 @@ pub(super) fn write(entries: &[Entry]) -> Vec<u8> {
     record
 }
 
-/// The entries of a catalogue up to the first damaged one.
+/// The entries of a catalogue up to the first damaged one. A machine, an object and a counter of an object have the
+/// spelling of their first entry in all, since readers take these names without regard to case.
 pub(super) fn read(record: &[u8]) -> Vec<Entry> {
     let mut entries = Vec::new();
+    let mut spellings: HashMap<[String; 3], String> = HashMap::new();
     let mut rest = record.get(HEAD..).unwrap_or_default();
     while let Some(length) = u32_at(rest, 0).map(|length| length as usize) {
         let Some((own, behind)) = rest.split_at_checked(length).filter(|_| length >= ENTRY) else {
             break;
         };
-        let Some(entry) = entry(own) else { break };
+        let Some(mut entry) = entry(own) else { break };
+        let [machine, object, counter] =
+            [&entry.machine, &entry.object, &entry.counter].map(|name| name.to_lowercase());
+        let none = String::new;
+        for (key, name) in [
+            ([machine, none(), none()], &mut entry.machine),
+            ([none(), object.clone(), none()], &mut entry.object),
+            ([none(), object, counter], &mut entry.counter),
+        ] {
+            *name = spellings.entry(key).or_insert_with(|| name.clone()).clone();
+        }
         entries.push(entry);
         rest = behind;
     }
