@@ -392,7 +392,8 @@ fn for_each_sample(
                 unmatched.retain(|id| query.readings_of(*id).all(|one| one.identity.is_none()));
                 // An answer without a time is no sample: it only reports damage at the end of the recording.
                 if let Some(time) = faults.time().and_then(|time| time.to_file_time()) {
-                    with(&query, time)?;
+                    // Events of an experiment are less than a millisecond apart.
+                    with(&query, query.file_time().unwrap_or(time))?;
                 }
             }
             Err(error) if error.is_end_of_data() => break,

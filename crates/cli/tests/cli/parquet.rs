@@ -39,6 +39,36 @@ fn objects_of_another_machine_have_files_of_their_own() {
 }
 
 #[test]
+fn events_within_a_millisecond_have_times_of_their_own() {
+    let sensor = "linux.procfs/Process/Working Set#7";
+    let record = |time: f64| {
+        serde_json::json!({"kind": "record", "source": "call", "event": "paid", "type": "point", "time": time,
+            "pid": 7, "tid": 7, "delay": 2e-5, "sample": 1e-5, "values": {sensor: 1}, "raw": {}})
+    };
+    let lines = [
+        serde_json::json!({"kind": "experiment", "version": 1, "machine": "M", "program": ["shop"], "pid": 7,
+            "started": "2026-11-26T10:00:00Z"}),
+        serde_json::json!({"kind": "source", "source": "call", "interval": null,
+            "sensors": [{"name": sensor, "unit": "B", "raw_per_second": null}]}),
+        record(1.000_003),
+        record(1.000_010),
+    ];
+    let folder = Folder::new();
+    let file = folder.file("a.jsonl", lines.map(|line| format!("{line}\n")).concat());
+    let log = folder.path().join("a.blg").display().to_string();
+    perfhive(["convert", "-q", &file, "-o", &log]).ok();
+    for (number, file) in [file, log].iter().enumerate() {
+        let out = folder.path().join(format!("{number}.parquet")).display().to_string();
+        perfhive(["convert", "-q", file, "-o", &out]).ok();
+        let Some(found) = read(&out) else { return };
+        let rows = found["Process.parquet"]["rows"].as_array().unwrap().iter();
+        let times: Vec<&Value> = rows.map(|row| &row["time"]).collect();
+        let expected = ["2026-11-26T10:00:01.000003+00:00", "2026-11-26T10:00:01.000010+00:00"];
+        assert_eq!(times, expected, "{file}");
+    }
+}
+
+#[test]
 fn a_log_becomes_files_that_pyarrow_and_duckdb_read_with_the_same_values() {
     let Some(root) = real::root() else { return };
     let log = root.join("logs/pal_SampleLog.blg").display().to_string();
@@ -83,7 +113,7 @@ fn a_log_becomes_files_that_pyarrow_and_duckdb_read_with_the_same_values() {
     let values: Vec<Value> = mine.iter().map(|row| row["% Processor Time"].clone()).collect();
     assert_eq!((values, watched.len()), (watched, 11));
     assert_eq!(mine[0]["pid"], 1948);
-    assert_eq!(mine[0]["time"], "2007-08-14T19:40:38.659000+00:00");
+    assert_eq!(mine[0]["time"], "2007-08-14T19:40:38.659659+00:00");
     let memory = &found["Memory.parquet"];
     assert_eq!(memory["rows"].as_array().map(Vec::len), Some(11));
     assert!(memory["columns"]["instance"].is_null());
