@@ -30,6 +30,8 @@ pub struct Probe {
     kind: EventKind,
     file: PathBuf,
     is_function: bool,
+    /// Whether code of the function's file unwinds the stack.
+    unwinds: bool,
     at_return: bool,
     places: Vec<elf::Place>,
 }
@@ -43,7 +45,8 @@ impl Probe {
     /// no program; `InvalidInput` where more than 64 places have the name; others where the file
     /// cannot be read.
     pub fn function(file: &Path, symbol: &str) -> io::Result<Self> {
-        Ok(Self { is_function: true, ..Self::new(file, symbol, elf::functions(file, symbol)?)? })
+        let (places, unwinds) = elf::functions(file, symbol)?;
+        Ok(Self { is_function: true, unwinds, ..Self::new(file, symbol, places)? })
     }
 
     /// A point at a USDT probe, which the authors of a program placed (`sys/sdt.h`).
@@ -68,16 +71,33 @@ impl Probe {
             );
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
-        let (kind, is_function, at_return) = (EventKind::Point, false, false);
-        Ok(Self { name: name.into(), kind, file: file.into(), is_function, at_return, places })
+        Ok(Self {
+            name: name.into(),
+            kind: EventKind::Point,
+            file: file.into(),
+            is_function: false,
+            unwinds: false,
+            at_return: false,
+            places,
+        })
     }
 
-    /// The same probe at the return of the function instead of its beginning. A function that is
-    /// left by `longjmp` or an exception does not return.
+    /// The same probe at the return of the function instead of its beginning. A function that is left by `longjmp`
+    /// does not return. An exception that leaves the function ends the program: see
+    /// [`may_end_program`](Self::may_end_program).
     #[must_use]
     pub fn at_return(mut self) -> Self {
         self.at_return = true;
         self
+    }
+
+    /// Whether the probe may end the program. While a function with a probe at its return runs, the kernel's own
+    /// address stands in the place of its caller's. An exception of C++ or a panic of Rust that leaves the function
+    /// finds no caller then, and the program ends; one of Go ends where it reads the stack. `true` for a probe at the
+    /// return of a function in a file that has such code.
+    #[must_use]
+    pub fn may_end_program(&self) -> bool {
+        self.at_return && self.unwinds
     }
 
     /// The same probe with events of this kind: a start and an end of the same name make a section.

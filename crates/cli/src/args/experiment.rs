@@ -323,6 +323,10 @@ fn probed(text: &str) -> Result<(Option<PathBuf>, String), String> {
         Some((file, name)) => (Some(file), name),
         None => (None, text),
     };
+    if file.is_some_and(|file| file.ends_with(':')) {
+        let what = "has a ::, but names of C++ and Rust are given as nm lists them, such as _ZN4shop4paidEv";
+        return Err(what.to_string());
+    }
     if name.is_empty() || file == Some("") {
         return Err("expected the name of a function, or 'PATH:FUNCTION'".to_string());
     }
@@ -387,6 +391,7 @@ mod tests {
             "start *",
             "end sh*",
             "uprobe :work",
+            "uprobe shop::work",
             "uprobe work:",
             "usdt work",
             "usdt :work",

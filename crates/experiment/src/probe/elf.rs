@@ -25,9 +25,9 @@ pub(super) struct Place {
     pub(super) semaphore: u32,
 }
 
-/// The places of the functions with this name in the symbols of a file, at least one; an error
-/// where there are none, or where the name stands for one of several functions.
-pub(super) fn functions(path: &Path, symbol: &str) -> io::Result<Vec<Place>> {
+/// The places of the functions with this name in the symbols of a file, at least one, and whether code of the file
+/// unwinds the stack. An error where there are no places, or where the name stands for one of several functions.
+pub(super) fn functions(path: &Path, symbol: &str) -> io::Result<(Vec<Place>, bool)> {
     let bytes = read(path)?;
     functions_in(&bytes, symbol).map_err(|why| why.of(path))
 }
@@ -87,15 +87,26 @@ fn offset(file: &File<'_>, address: u64) -> Option<u64> {
     })
 }
 
-fn functions_in(bytes: &[u8], name: &str) -> Result<Vec<Place>, Why> {
+fn functions_in(bytes: &[u8], name: &str) -> Result<(Vec<Place>, bool), Why> {
+    /// What C++ and Rust unwind with, whether the file has it or takes it from a library.
+    const UNWINDING: [&[u8]; 2] = [b"_Unwind_Resume", b"_Unwind_RaiseException"];
+    /// Programs of Go have this section; they read the stack to move it.
+    const GO: &str = ".note.go.buildid";
     const FUNCTION: u8 = 2;
     /// `STT_GNU_IFUNC`: the symbol names a function that chooses another one.
     const CHOSEN: u8 = 10;
     let file = parse(bytes)?;
     let mut places = Vec::new();
     let mut is_chosen = false;
+    let mut unwinds = file.section_by_name(GO).is_some();
     for symbol in file.symbols().chain(file.dynamic_symbols()) {
         let SymbolFlags::Elf { st_info, .. } = symbol.flags() else { continue };
+        // A version may stand behind the name.
+        let is_one = |name: &[u8], one: &[u8]| {
+            name.strip_prefix(one).is_some_and(|rest| rest.first().is_none_or(|next| *next == b'@'))
+        };
+        unwinds |=
+            (symbol.name_bytes()).is_ok_and(|name| UNWINDING.iter().any(|one| is_one(name, one)));
         if symbol.is_undefined() || symbol.name_bytes() != Ok(name.as_bytes()) {
             continue;
         }
@@ -109,7 +120,7 @@ fn functions_in(bytes: &[u8], name: &str) -> Result<Vec<Place>, Why> {
         }
     }
     let why = match (places.is_empty(), is_chosen) {
-        (false, false) => return Ok(places),
+        (false, false) => return Ok((places, unwinds)),
         // If there is a function, too, it is another version of the symbol.
         (_, true) => format!(
             "{name} stands for one of several functions, which is chosen when the program starts; name that one"

@@ -105,8 +105,13 @@ int main(int count, char **words)
 "#;
 
 fn compile(folder: &Folder) -> PathBuf {
+    compile_with(folder, "")
+}
+
+/// [`SHOP`] with more code behind it.
+fn compile_with(folder: &Folder, more: &str) -> PathBuf {
     let (source, program) = (folder.path("shop.c"), folder.path("shop"));
-    std::fs::write(&source, SHOP).unwrap();
+    std::fs::write(&source, format!("{SHOP}{more}")).unwrap();
     let compiled =
         Command::new("cc").args(["-O1", "-pthread", "-o"]).args([&program, &source]).status();
     assert!(compiled.unwrap().success());
@@ -253,6 +258,17 @@ fn damaged_program_files_are_read_or_refused() {
         let mut bytes = whole.clone();
         bytes[at] ^= 0xff;
         read(&bytes);
+    }
+}
+
+#[test]
+fn return_in_a_file_that_unwinds_may_end_the_program() {
+    for (more, unwinds) in [("", false), ("void _Unwind_Resume(void) {}\n", true)] {
+        let folder = Folder::new();
+        let program = compile_with(&folder, more);
+        let work = Probe::function(&program, "work").unwrap();
+        assert!(!work.may_end_program());
+        assert_eq!(work.at_return().may_end_program(), unwinds);
     }
 }
 

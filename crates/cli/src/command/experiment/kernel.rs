@@ -14,10 +14,22 @@ pub(super) fn probes(args: &Args) -> Result<Vec<Probe>, Failure> {
     let mut probes = Vec::new();
     for event in &args.on {
         if let Some(probe) = probe(event, || program(args))? {
+            if let Some(danger) = danger(event, &probe) {
+                warn(&danger);
+            }
             probes.push(probe.of_kind(kind_of(&args.on, event).unwrap_or(EventKind::Point)));
         }
     }
     Ok(probes)
+}
+
+/// The warning of a probe that may end the program; `None` for one that does not.
+pub(super) fn danger(event: &Event, probe: &Probe) -> Option<String> {
+    probe.may_end_program().then(|| {
+        format!(
+            "{event} ends the program where an exception or a panic leaves the function, or Go's runtime reads the stack"
+        )
+    })
 }
 
 /// The probe of an event, which makes points; `None` for an event that is no probe. `program` finds

@@ -2,7 +2,7 @@
 
 use super::events::{are_halves, conflict};
 use super::kernel::{
-    kind_of, kind_of_threads, listed_processes, listed_threads, probe, watched_names,
+    danger, kind_of, kind_of_threads, listed_processes, listed_threads, probe, watched_names,
 };
 use super::run::{LISTED, LOOKED_AT, Sensors, wrong};
 use super::sources::{LineEvents, SignalEvents};
@@ -181,7 +181,7 @@ impl Managed {
         let mut all = events.clone();
         all.push(event.clone());
         let failed = |error: io::Error| Failure::Source(format!("{event}: {error}"));
-        let listed = match event {
+        let warning = match event {
             Event::Start(_) | Event::End(_) => {
                 let both = Processes::watch(&watched_names(&all), LISTED).map_err(failed)?;
                 let listed = listed_processes(&both);
@@ -195,13 +195,14 @@ impl Managed {
                 listed
             }
             _ => {
-                self.handle.replace(source, probes(self.process, &all)?)?;
-                None
+                let (probes, danger) = probes(self.process, &all)?;
+                self.handle.replace(source, probes)?;
+                danger
             }
         };
         *events = all;
         let joined = format!("{event} is measured by the event source '{source}' from now on");
-        Ok(Some(listed.map_or(joined.clone(), |listed| format!("{joined}; {listed}"))))
+        Ok(Some(warning.map_or(joined.clone(), |warning| format!("{joined}; {warning}"))))
     }
 
     /// Makes the calls of a name events. A filter or sensors are refused: all calls share theirs.
@@ -273,8 +274,9 @@ impl Managed {
                 self.pairs.push(Pair { source: name, events, alive });
             }
             Event::Uprobe(..) | Event::Uretprobe(..) | Event::Usdt(..) => {
-                let probes = probes(process, &events)?.named(&name);
-                self.handle.bind_where(probes, context, filter)?;
+                let (probes, danger) = probes(process, &events)?;
+                note = danger;
+                self.handle.bind_where(probes.named(&name), context, filter)?;
                 let (events, alive) = (events.to_vec(), AliveProcesses::default());
                 self.pairs.push(Pair { source: name, events, alive });
             }
@@ -314,16 +316,18 @@ fn threads(process: u32, events: &[Event]) -> io::Result<Threads> {
     }
 }
 
-/// The event source of probes in a running program.
-fn probes(process: u32, events: &[Event]) -> Result<Probes, Failure> {
+/// The event source of probes in a running program, and the warning of one that may end it.
+fn probes(process: u32, events: &[Event]) -> Result<(Probes, Option<String>), Failure> {
     let program = || Ok(PathBuf::from(format!("/proc/{process}/exe")));
-    let mut probes = Vec::new();
+    let (mut probes, mut warning) = (Vec::new(), None);
     for event in events {
         let kind = kind_of(events, event).unwrap_or(EventKind::Point);
-        probes.extend(probe(event, program)?.map(|probe| probe.of_kind(kind)));
+        let Some(probe) = probe(event, program)? else { continue };
+        warning = warning.or_else(|| danger(event, &probe));
+        probes.push(probe.of_kind(kind));
     }
     let failed = |error: io::Error| Failure::Source(error.to_string());
-    Probes::of_process(process, &probes).map_err(failed)
+    Ok((Probes::of_process(process, &probes).map_err(failed)?, warning))
 }
 
 /// The number of threads of a process.
