@@ -41,7 +41,7 @@ mod syslog {
     }
 
     /// A line as the C library's `syslog` writes it, without the time, which the log adds. Control
-    /// characters become blanks.
+    /// characters become blanks, and the rest of a line longer than [`LONGEST`] is left out.
     pub(super) fn line(provider: &str, message: &str) -> String {
         let mut line = format!("<{PRIORITY}>perfhive[{}]: ", std::process::id());
         let text = [provider, ": ", message].into_iter().flat_map(str::chars);

@@ -262,8 +262,9 @@ impl GuardedBuffer {
         Ok((data, warnings))
     }
 
-    /// As [`check`](Self::check), for blocks of other machines, which have a header each. Returns
-    /// the blocks, and the warnings.
+    /// As [`check`](Self::check), for blocks of other machines, which have a header each. The headers
+    /// are tested at every level, and the alignment of the objects at none. Returns the blocks, and
+    /// the warnings.
     ///
     /// # Errors
     /// The first test that failed.

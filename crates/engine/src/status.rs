@@ -26,8 +26,9 @@ pub struct ProviderStatus {
     pub faults: u64,
     /// The number of failures since the last success, or since the release from quarantine.
     pub in_a_row: u32,
-    /// The fault of the provider's last failure, even if it succeeded since, or a warning about
-    /// objects that it does not serve; `None` if there was none.
+    /// The newest fault of the provider, even if it succeeded since: a failure or refusal, that it
+    /// was not ready, or a warning about objects that it does not serve. `None` if there was none,
+    /// and after the warning ceased to hold.
     pub last_fault: Option<Fault>,
     /// The duration of the last collection.
     pub last: Duration,

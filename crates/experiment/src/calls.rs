@@ -132,8 +132,9 @@ pub struct Calls {
     /// The number of bytes that may still be read after the source was closed. The limit lets the
     /// source end although the program goes on calling.
     rest: usize,
-    /// The time at which the FIFO was last seen full; `None` once a later event was read, since
-    /// that event reports how many calls were lost.
+    /// The time at which the FIFO was last seen full, on the clock of events; `None` if it never was,
+    /// or once an event that happened after that time was read, since that event reports how many
+    /// calls were lost.
     full: Option<u64>,
 }
 

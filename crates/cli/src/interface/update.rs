@@ -176,8 +176,9 @@ impl Model {
         self.questions.push_back(Question { object, paths: vec![path], cost });
     }
 
-    /// Adds samples of a source, and moves the shown time if it lies before the oldest sample that
-    /// is kept.
+    /// Adds samples of a source; collecting the newest of them took the time `took`. Moves the shown
+    /// time and the cursor to the oldest kept sample of all sources if they lie before it, unless a
+    /// recording is being loaded.
     fn note(&mut self, source: usize, samples: Vec<perfhive_view::Sample>, took: Duration) {
         let Some(seen) = self.sources.get_mut(source) else { return };
         seen.took = took;

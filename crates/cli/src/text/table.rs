@@ -205,8 +205,9 @@ impl Table {
         }
     }
 
-    /// The width of each column before and behind the decimal point, in columns of the terminal;
-    /// with `titles` at least that of the title.
+    /// The width of each column before the decimal point, and from the point on, in columns of the
+    /// terminal. A column that is not aligned at the point has its whole width before it. The widths
+    /// are at least those of `floors`; with `titles`, both together are at least the title's.
     fn measure(&self, titles: bool) -> Vec<(usize, usize)> {
         let mut measures = self.floors.clone();
         measures.resize(self.columns.len(), (0, 0));

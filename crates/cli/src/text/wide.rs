@@ -13,8 +13,8 @@ use perfhive_view::{Detail, Field, Row, RowValue};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// A writer of a line for each sample. The columns are chosen at the first sample: the counters that
-/// it has, and the paths that cannot be read yet.
+/// A writer of a line for each sample. The columns are those of the first sample that has any: its
+/// counters, or those of them that the options choose, and the paths that cannot be read yet.
 pub(crate) struct Wide {
     columns: Vec<Column>,
     places: HashMap<Key, usize>,

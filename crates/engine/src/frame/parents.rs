@@ -44,8 +44,8 @@ impl<'a> Parents<'a> {
         parent.bytes.get_or_insert_with(|| name.as_bytes().into()).clone()
     }
 
-    /// The name of the parent of `instance`; `None` without a parent, and for a parent without a
-    /// name, which could not be written in a path.
+    /// The name of the parent of `instance`; `None` if it has none, if the block does not hold the
+    /// parent, or if the parent has no name, which could not be written in a path.
     pub(crate) fn name(&mut self, instance: &Instance<'_>) -> Option<SharedText<str>> {
         let parent = self.find(instance)?;
         let name = Some(parent.instance.name()).filter(|name| !name.is_empty())?;

@@ -333,7 +333,7 @@ impl<S: Source> CounterProbe<S> {
 
     /// Notes which instances to ask for. If every sensor of an object measures one instance, and
     /// each of these is known by the ID of a process or by a name without a parent, other than Idle
-    /// and `_Total`, only these instances are asked for.
+    /// and `_Total`, only these instances are asked for: for a thread, all threads of its process.
     fn note_instances(&mut self) {
         self.request.instances.clear();
         for (number, probed) in self.objects.iter().enumerate().filter(|(_, probed)| !probed.all) {

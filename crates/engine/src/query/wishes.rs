@@ -103,9 +103,9 @@ fn is_there(answer: &Snapshot, object: TitleIndex, processes: u32, wish: &Instan
 }
 
 impl InstanceWish {
-    /// The wishes that select the instances of an object that a pattern means: an instance is
-    /// wanted if any of the wishes selects it. `None` if the pattern means all instances, or wishes
-    /// cannot express which it means.
+    /// The wishes for the instances of an object that a pattern means: any of the wishes selects each
+    /// of these instances, and perhaps others, such as all threads of a process for one thread.
+    /// `None` if the pattern means all instances, or wishes cannot express which it means.
     #[must_use]
     pub fn of_pattern(object: TitleIndex, instance: &InstancePattern) -> Option<Vec<Self>> {
         let (has_numbers, process) = match (object.0, &instance.parent) {

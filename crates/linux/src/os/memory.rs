@@ -47,8 +47,8 @@ const EVENTS: [(u32, &[u8]); 11] = [
 ];
 
 /// Counters that are the sum of several lines of `vmstat`, each with the stems of these
-/// lines: the name of such a line is a stem, or a stem followed by an underscore and more.
-/// Some kernels count by zone or kind, others do not.
+/// lines: the name of such a line is a stem, or a stem followed by an underscore and more, but
+/// not [`NO_PART`]. Some kernels count by zone or kind, others do not.
 const SUMS: [(u32, &[&[u8]]); 5] = [
     (index_of!(MEMORY, "Allocation Stalls/sec"), &[b"allocstall"]),
     (index_of!(MEMORY, "Pages Scanned Directly/sec"), &[b"pgscan_direct"]),

@@ -77,8 +77,8 @@ fn words(segment: &Segment) -> usize {
     segment.length.div_ceil(4)
 }
 
-/// Sorts segments by their number of words, and segments with the same number of words by their
-/// order.
+/// Sorts numbers of segments by the number of words in the segment, smallest first. Segments with the
+/// same number of words keep the order that they have in `changed`.
 fn by_size(changed: &mut [usize], segments: &[Segment]) {
     changed.sort_by_key(|number| segments.get(*number).map(words));
 }

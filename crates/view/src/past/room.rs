@@ -38,7 +38,8 @@ impl Claim<'_> {
 impl Past {
     /// Divides the lines among the counters of all paths, where some values of the sample with this number have none.
     /// Each counter gets as many as another, or as it has instances if these are fewer, and gives them to the instances
-    /// with the largest values. What then has no line is noted as left out.
+    /// with the largest value in any kept sample. The path of each value of this sample that then has no line is noted
+    /// as left out; an instance that is not in this sample loses its line without a note.
     pub(super) fn divide(&mut self, without: &[&Value], number: u64) {
         if without.is_empty() {
             return;

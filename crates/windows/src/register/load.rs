@@ -108,8 +108,9 @@ fn wine_key(language: LanguageId) -> String {
     }
 }
 
-/// Writes titles where Wine reads them: into the keys below `Perflib`. On Windows only its own
-/// loader may do this.
+/// Registers titles under Wine, and returns the indexes allotted to them: writes the titles into the
+/// keys below `Perflib`, where Wine reads them, and the indexes into the provider's key as well. On
+/// Windows only its own loader may do this.
 fn write_titles(name: &str, titles: &[ProvidedTitles]) -> Result<AllottedIndexes, RegisterError> {
     let failed = |code| refused(PERFLIB, code);
     let perflib = Key::MACHINE.create(PERFLIB).map_err(failed)?;

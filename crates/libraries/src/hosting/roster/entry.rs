@@ -32,7 +32,8 @@ pub(super) struct Entry {
     /// Whether readers waited for the library in vain, so that they do not wait for it again.
     pub(super) was_late: bool,
     /// The pause after the next failure or answer without objects, unless the account has a pause. It
-    /// doubles each time.
+    /// doubles each time, up to [`pause::LONGEST`], and is the first pause again after an answer with
+    /// objects.
     pub(super) pause: Duration,
     /// The time of the next question for the library's objects; `None` if no question is planned.
     pub(super) due: Option<Instant>,
