@@ -25,14 +25,14 @@ use crate::files::error;
 use crate::names::{MadeUpNames, is_made_up};
 use crate::replay::{Sample, Samples, SeenObjects};
 use catalogue::Entry;
-use counters::{Counters, whole_quarters};
+use counters::{Counters, whole_quarters, without_objects};
 use events::{Events, Place, Record};
 use perfhive_engine::{
     CatalogueObject, Fault, FaultKind, Frame, SourceError, SourceErrorKind, Span,
 };
 use perfhive_format::titles::TitleList;
 use perfhive_format::winperf::SYSTEMTIME;
-use perfhive_format::{BlockHead, BlockWriter, Clocks, DataBlock, FileTime};
+use perfhive_format::{DataBlock, FileTime};
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
@@ -382,15 +382,9 @@ impl<R: Read + Seek> BinaryLog<R> {
             if there.contains(machine) {
                 continue;
             }
-            let time_100ns = first.time().0;
-            let mut writer = BlockWriter::new();
-            writer.start(&BlockHead {
-                system_name: machine,
-                system_time: first.system_time(),
-                clocks: Clocks { perf_freq: *perf_freq, time_100ns, ..Clocks::default() },
-                ..BlockHead::default()
-            });
-            if let Ok(frame) = Frame::new(writer.finish().to_vec(), first.generation()) {
+            let times = (first.system_time(), first.time());
+            let block = without_objects(machine, *perf_freq, times);
+            if let Ok(frame) = Frame::new(block, first.generation()) {
                 let place = if place == 0 { 0 } else { frames.len() };
                 frames.insert(place, Arc::new(frame));
             }
@@ -448,6 +442,9 @@ impl<R: Read + Seek> BinaryLog<R> {
                     "sample {number}: the counters of {object} are not of one moment, and are left out"
                 )),
             }
+        }
+        if blocks.is_empty() {
+            blocks.extend(self.counters.block_without_objects());
         }
         for missing in std::mem::take(&mut self.counters.missing) {
             let has_room = self.missing.len() < MOST_FAULTS;

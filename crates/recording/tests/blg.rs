@@ -519,7 +519,7 @@ fn names_in_several_spellings_are_those_of_one_machine_object_and_counter() {
 }
 
 #[test]
-fn a_machine_without_values_in_a_sample_gets_none_of_another_machine() {
+fn samples_without_values_of_a_machine_or_of_all_are_samples() {
     let mut log = Written::default();
     log.catalogue(&[("\\\\ONE|A", None, "x", RAW, 1), ("\\\\TWO|A", None, "x", RAW, 1)]);
     let none = |local: i64| {
@@ -528,9 +528,11 @@ fn a_machine_without_values_in_a_sample_gets_none_of_another_machine() {
         (kind, inside)
     };
     let at = |second: i64| second * FileTime::PER_SECOND;
-    log.sample(&[single(at(1), 7), none(at(1))]);
-    log.sample(&[none(at(2)), single(at(2), 8)]);
-    log.sample(&[single(at(3), 9), single(at(3), 10)]);
+    log.sample(&[none(at(1)), none(at(1))]);
+    log.sample(&[single(at(2), 7), none(at(2))]);
+    log.sample(&[none(at(3)), none(at(3))]);
+    log.sample(&[none(at(4)), single(at(4), 8)]);
+    log.sample(&[single(at(5), 9), single(at(5), 10)]);
     let file = Scratch::new("silent-machine", &log.file());
     let open = || open("file:log", std::slice::from_ref(&file.0), &[], None).unwrap();
     let values = |source: Box<dyn Source>| {
@@ -538,20 +540,24 @@ fn a_machine_without_values_in_a_sample_gets_none_of_another_machine() {
         query.add(r"\A\x").unwrap();
         let mut values = Vec::new();
         while query.collect().is_ok() {
-            let reading = &query.readings()[0];
-            values.push(reading.value.as_ref().ok().map(|value| value.as_f64()));
+            let reading = query.readings().first();
+            let value = reading.and_then(|reading| reading.value.as_ref().ok());
+            values.push(value.map(|value| value.as_f64()));
         }
         values
     };
-    assert_eq!(values(Box::new(open())), [Some(7.0), None, Some(9.0)]);
+    assert_eq!(values(Box::new(open())), [None, Some(7.0), None, None, Some(9.0)]);
     let other = MachinePart::new(Box::new(open()), "TWO");
-    assert_eq!(values(Box::new(other)), [None, Some(8.0), Some(10.0)]);
-    // Each sample tells of all machines, the log's own first.
+    assert_eq!(values(Box::new(other)), [None, None, None, Some(8.0), Some(10.0)]);
+    // Each sample has its time and tells of all machines, the log's own first.
     let (mut source, mut out) = (open(), Snapshot::new());
-    while source.collect(&Ask::everything(), &mut out).is_ok() {
-        let machines: Vec<_> = out.frames().iter().map(|frame| frame.machine()).collect();
-        assert_eq!(machines, ["ONE", "TWO"]);
+    for second in 1..=5 {
+        source.collect(&Ask::everything(), &mut out).unwrap();
+        let frames = out.frames().iter();
+        let found: Vec<_> = frames.map(|frame| (frame.machine(), frame.time())).collect();
+        assert_eq!(found, ["ONE", "TWO"].map(|machine| (machine, FileTime(at(second)))));
     }
+    assert!(source.collect(&Ask::everything(), &mut out).is_err());
 }
 
 #[test]

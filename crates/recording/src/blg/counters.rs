@@ -9,8 +9,8 @@ use super::catalogue::Entry;
 use super::{i64_at, u32_at};
 use crate::names::MadeUpNames;
 use perfhive_format::{
-    BlockHead, BlockWriter, Clock, Clocks, CounterSpec, CounterType, FileTime, Formula,
-    InstanceHead, NameRef, ObjectSpec, ObjectTemplate, TitleIndex,
+    BlockHead, BlockWriter, CalendarTime, Clock, Clocks, CounterSpec, CounterType, FileTime,
+    Formula, InstanceHead, NameRef, ObjectSpec, ObjectTemplate, TitleIndex,
 };
 use std::collections::HashMap;
 
@@ -59,6 +59,8 @@ pub(super) struct Counters {
     /// both times, or, before such a sample, that which the log's buffers show. `None` if it is not
     /// known.
     bias: Option<i64>,
+    /// The time of the last sample that had a counter, whether with a value or without.
+    time: Option<FileTime>,
     is_local: bool,
     /// The frequency of the machine's performance counter in Hz.
     perf_freq: i64,
@@ -262,17 +264,18 @@ impl Counters {
     /// Makes the blocks of the sample; the next sample begins empty. An object with counters that have
     /// different readings of one clock has no block: `Err` has the object's name.
     pub(super) fn blocks(&mut self, names: &mut MadeUpNames) -> Vec<Result<Vec<u8>, String>> {
-        let local = self.local.take().unwrap_or_default();
+        let local = self.local.take();
         let present = || self.objects.iter().filter(|object| object.used > 0);
         let utc = present().find_map(|object| match object.told(Clock::Ns100) {
             Told::Time(time) => Some(time),
             _ => None,
         });
-        if let Some(utc) = utc {
+        if let (Some(utc), Some(local)) = (utc, local) {
             self.bias = Some(whole_quarters(utc.wrapping_sub(local.0)));
         }
-        let time = FileTime(local.0.saturating_add(self.bias.unwrap_or(0)));
-        self.is_local = present().next().is_some() && self.bias.is_none();
+        self.time = local.map(|local| FileTime(local.0.saturating_add(self.bias.unwrap_or(0))));
+        self.is_local = local.is_some() && self.bias.is_none();
+        let Some(time) = self.time else { return Vec::new() };
         let mut blocks = Vec::new();
         // Rows that are not of this sample are not kept for the next one.
         self.objects.iter_mut().for_each(Object::drop_rest);
@@ -284,10 +287,34 @@ impl Counters {
         blocks
     }
 
+    /// A block without objects for the sample whose blocks were made last: what a sample leaves in which no counter
+    /// has a value. `None` if the sample had no counter.
+    pub(super) fn block_without_objects(&self) -> Option<Vec<u8>> {
+        let machine = &self.objects.first()?.machine;
+        let time = self.time?;
+        Some(without_objects(machine, self.perf_freq, (time.to_system_time(), time)))
+    }
+
     /// Whether the blocks made last have local times, because the log lacks the difference to UTC.
     pub(super) fn is_local(&self) -> bool {
         self.is_local
     }
+}
+
+/// A block without objects of a sample at this time; `perf_freq` is the frequency of the machine's performance counter.
+pub(super) fn without_objects(
+    machine: &str,
+    perf_freq: i64,
+    (system_time, time): (CalendarTime, FileTime),
+) -> Vec<u8> {
+    let mut writer = BlockWriter::new();
+    writer.start(&BlockHead {
+        system_name: machine,
+        system_time,
+        clocks: Clocks { perf_freq, time_100ns: time.0, ..Clocks::default() },
+        ..BlockHead::default()
+    });
+    writer.finish().to_vec()
 }
 
 /// The UTF-16 name at an offset, without the NUL behind it; `None` where the offset is behind the record.
