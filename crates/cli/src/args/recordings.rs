@@ -12,7 +12,7 @@ pub(crate) struct Capture {
     #[arg(value_name = "FOLDER")]
     pub(crate) folder: PathBuf,
 
-    /// Objects in each sample: Global, Costly, or objects by name or index
+    /// Objects in each sample: Global, Costly, or objects by name or index; the path of a counter is its whole object
     #[arg(value_name = "OBJECT", default_value = "Global")]
     pub(crate) objects: Vec<String>,
 
@@ -46,7 +46,7 @@ pub(crate) struct Record {
     #[arg(long, short = 'o', value_name = "FILE")]
     pub(crate) output: PathBuf,
 
-    /// Objects in each sample: Global, Costly, or objects by name or index
+    /// Objects in each sample: Global, Costly, or objects by name or index; the path of a counter is its whole object
     #[arg(value_name = "OBJECT", default_value = "Global")]
     pub(crate) objects: Vec<String>,
 

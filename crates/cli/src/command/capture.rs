@@ -9,9 +9,11 @@ use crate::session::Session;
 use crate::signals::{Event, Signals, end_by};
 use crate::text::escape::{Escaped, shell_path};
 use perfhive::recording::{Capture, CaptureOptions};
-use perfhive::{Ask, ObjectQuery, Snapshot, Source as _, SourceAddress, SourceError};
+use perfhive::{
+    Ask, CounterPath, NamePattern, ObjectQuery, Snapshot, Source as _, SourceAddress, SourceError,
+};
 use perfhive_view::number::push_grouped;
-use perfhive_view::{Field, Names};
+use perfhive_view::{Field, Names, typed_path};
 use std::time::{Duration, Instant};
 
 /// The longest time that the program waits for the current sample after Ctrl-C.
@@ -20,7 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(3);
 pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     let mut session = Session::open(global)?;
     let mut names = Names::load(&mut session.source, session.language)?;
-    let requests = requests(global, &mut session, &mut names, &args.objects)?;
+    let objects = objects_of(&mut session, &mut names, &args.objects)?;
+    let requests = requests(global, &mut session, &mut names, &objects)?;
     let is_live = session.source.is_live();
     let pause = args.interval.or_else(|| is_live.then_some(Duration::from_secs(1)));
     let queries: Vec<ObjectQuery> =
@@ -103,6 +106,32 @@ pub(super) fn requests(
         named.into_iter().fold(Ask::new(query), Ask::with_all_counters_of)
     };
     Ok(queries.into_iter().map(request).collect())
+}
+
+/// The arguments with the object's name in the place of each counter's path, since blocks are recorded whole.
+pub(super) fn objects_of(
+    session: &mut Session,
+    names: &mut Names,
+    arguments: &[String],
+) -> Result<Vec<String>, Failure> {
+    let mut object_of = |text: &String| {
+        let pattern = NamePattern::with_wildcards(text.trim());
+        if !names.objects(&mut session.source, &pattern).is_empty() {
+            return Ok(text.clone());
+        }
+        let path = typed_path(text).parse::<CounterPath>();
+        let path = path.or_else(|_| typed_path(&format!("{text}/*")).parse());
+        let Ok(CounterPath { machine, object, .. }) = path else { return Ok(text.clone()) };
+        if let Some(machine) = machine {
+            let machines = session.machines()?;
+            if !machines.first().is_some_and(|own| machine.matches(own)) {
+                let what = format!("{text} is of another machine; name that one by --source");
+                return Err(Failure::Usage(what));
+            }
+        }
+        Ok(object.to_string())
+    };
+    arguments.iter().map(&mut object_of).collect()
 }
 
 /// Collects the answer to each ask, in the order of the asks. The first error is returned at once: the

@@ -1,6 +1,6 @@
 //! `perfhive record`: records samples in one file, in a few bytes for each value that changed.
 
-use super::capture::{collect, requests, wait};
+use super::capture::{collect, objects_of, requests, wait};
 use super::watch::following;
 use crate::args::value::foreign_form;
 use crate::args::{Global, Record as Args};
@@ -26,7 +26,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     }
     let mut session = Session::open(global)?;
     let mut names = Names::load(&mut session.source, session.language)?;
-    let requests = requests(global, &mut session, &mut names, &args.objects)?;
+    let objects = objects_of(&mut session, &mut names, &args.objects)?;
+    let requests = requests(global, &mut session, &mut names, &objects)?;
     let is_live = session.source.is_live();
     let pause = args.interval.or_else(|| is_live.then_some(Duration::from_secs(1)));
     let mut options = RecordingOptions::new();

@@ -70,6 +70,27 @@ fn logs_have_english_names_in_every_environment_unless_a_language_is_asked_for()
 
 #[cfg(target_os = "linux")]
 #[test]
+fn the_path_of_a_counter_records_its_whole_object() {
+    let folder = Folder::new();
+    let file = folder.path().join("a.phr").display().to_string();
+    let record = |path: &str| {
+        let paths = ["Memory", path, "Processor(_Total)/% Idle Time"];
+        perfhive([&["record", "-q", "-o", &file, "-n", "1", "-s", "proc:"], &paths[..]].concat())
+    };
+    record(r"\\nowhere\System\*").fails(2);
+    assert!(!std::path::Path::new(&file).exists());
+    record("System/Threads").ok();
+    let source = format!("file:{file}");
+    let rows = perfhive(["list", "-s", &source, "--json"]).ok();
+    let rows: Vec<serde_json::Value> = serde_json::from_str(&rows).unwrap();
+    let mut objects: Vec<_> = rows.iter().map(|row| row["object"].as_str().unwrap()).collect();
+    objects.sort_unstable();
+    assert_eq!(objects, ["Memory", "Processor", "System"]);
+    assert_eq!(values(&source, r"\System\Processes", &[]).len(), 1);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
 fn a_killed_recording_keeps_each_sample_that_was_written() {
     let folder = Folder::new();
     let file = folder.path().join("a.phr").display().to_string();
