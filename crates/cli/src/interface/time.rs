@@ -175,10 +175,15 @@ impl Model {
             (Some(ago), _) => FileTime(span.to.0.saturating_sub(steps(ago)?)),
             (_, Some(after)) => FileTime(span.from.0.saturating_add(steps(after)?)),
             (None, None) => {
-                let day = self.formatted(span.to, "%F");
-                let text =
-                    if text.contains('-') { text.to_string() } else { format!("{day} {text}") };
-                moment(&text, self.zone.clone()).ok_or_else(expected)?
+                let at = |text: &str| moment(text, self.zone.clone());
+                // A time without a day is the last one that was seen: behind midnight, 23:55 is yesterday's.
+                let on = |day| at(&format!("{} {text}", self.formatted(day, "%F")));
+                let yesterday = FileTime(span.to.0.saturating_sub(86_400 * FileTime::PER_SECOND));
+                let found = match text.contains('-') {
+                    true => at(text),
+                    false => on(span.to).filter(|time| *time <= span.to).or_else(|| on(yesterday)),
+                };
+                found.ok_or_else(expected)?
             }
         };
         if to < span.from || to > span.to {

@@ -11,7 +11,7 @@
 //! A thread that is about to sleep shows as sleeping. If it is woken before it gave up its
 //! processor, it goes on without being given one. Then the time that it has had one differs. The
 //! kernel updates this time with each tick, so a value is at most one tick (1 to 10 ms) old. Where
-//! processors run without ticks (`nohz_full`), no process is taken for resting.
+//! processors may run without ticks (`nohz_full`, `isolcpus`), no process is taken for resting.
 //!
 //! Two values change from outside:
 //! - Memory is taken and given back: `statm` is read each time, and has the size of the address
@@ -434,10 +434,11 @@ impl Resting {
 }
 
 /// Whether the kernel's command line leaves ticks to all processors, even while they run a single
-/// thread; `false` if it cannot be read.
+/// thread; `false` if it cannot be read. `isolcpus=nohz` takes ticks away, too.
 fn ticks_everywhere(reader: &mut Reader) -> bool {
-    let read = reader.once_here(c"cmdline").is_ok();
-    read && !reader.text().windows(10).any(|word| word == b"nohz_full=")
+    let is_read = reader.once_here(c"cmdline").is_ok();
+    let has = |name: &[u8]| reader.text().windows(name.len()).any(|word| word == name);
+    is_read && !has(b"nohz_full=") && !has(b"isolcpus=")
 }
 
 /// Whether the running kernel is this version of Linux or a later one.

@@ -134,6 +134,12 @@ fn times_of_another_day_have_their_date() {
     command(&mut model, "jump 2026-11-24 12:00:01");
     let text = title(&model);
     assert!(text.contains("  at 2026-11-24 12:00:01, kept from 2026-11-24 12:00:00 "), "{text}");
+    // The day of a time is the last one on which it was seen.
+    for (text, time) in [("12:00:00", "2026-11-25 12:00:00"), ("12:00:02", "2026-11-24 12:00:02")] {
+        command(&mut model, &format!("jump {text}"));
+        assert_eq!(model.formatted(model.cursor.unwrap(), "%F %T"), time);
+    }
+    command(&mut model, "jump 2026-11-24 12:00:01");
     // A recording is read again at each time: nothing is kept of it. No day is today's.
     model.sources[0].is_live = false;
     let text = title(&model);
