@@ -107,7 +107,7 @@ pub struct CounterPlan {
     /// the counter is a base, a text or a label, or no formula is known for its type.
     pub formula: Result<Formula, CookError>,
     /// The column with the bits for values that an instance lacks, and a mask with the bit of this
-    /// counter. `None` if the object has no such column, or the counter's index is 64 or more.
+    /// counter. `None` if the object has no such column for the counter.
     absent: Option<(Column, u64)>,
 }
 
@@ -127,13 +127,13 @@ impl CounterPlan {
     pub fn all(object: PerfObject<'_>) -> Vec<Self> {
         let mut counters = object.counters().peekable();
         let mut occupied = Occupied::of(object);
-        let absent = absent_values(object);
+        let absent: Vec<_> = absent_values(object).collect();
         let mut plans = Vec::new();
         while let Some(definition) = counters.next() {
             let place = u32::try_from(plans.len()).unwrap_or(u32::MAX);
             let next = counters.peek().copied();
             let plan = Self::resolve(place, definition, next, &mut occupied);
-            plans.push(plan.with_absent(absent));
+            plans.push(plan.with_absent(absent.iter().copied()));
         }
         plans
     }
@@ -178,9 +178,9 @@ impl CounterPlan {
         }
     }
 
-    fn with_absent(mut self, absent: Option<Column>) -> Self {
-        let bit = 1u64.checked_shl(self.place);
-        self.absent = absent.zip(bit);
+    fn with_absent(mut self, mut absent: impl Iterator<Item = Option<Column>>) -> Self {
+        let column = absent.nth((self.place / u64::BITS) as usize).flatten();
+        self.absent = column.map(|column| (column, 1 << (self.place % u64::BITS)));
         self
     }
 
@@ -248,13 +248,13 @@ impl CounterPlan {
     }
 }
 
-/// The column of the counter of type [`CounterType::ABSENT_VALUES`], by which the instances of an
-/// object say which counters have no value. `None` if the object has no such counter, or one with
-/// data that is no number.
-fn absent_values(object: PerfObject<'_>) -> Option<Column> {
-    let mut counters = object.counters();
-    let absent = counters.find(|one| one.counter_type() == CounterType::ABSENT_VALUES)?;
-    Column::new(absent.offset(), absent.size())
+/// The columns of the counters of type [`CounterType::ABSENT_VALUES`], by which the instances of an
+/// object say which counters have no value: each for 64 counters. `None` stands for one with data
+/// that is no number.
+fn absent_values(object: PerfObject<'_>) -> impl Iterator<Item = Option<Column>> {
+    let counters = object.counters();
+    let absent = counters.filter(|one| one.counter_type() == CounterType::ABSENT_VALUES);
+    absent.map(|one| Column::new(one.offset(), one.size()))
 }
 
 /// The bytes of a counter block that belong to the data of any counter, as the definitions state.

@@ -487,3 +487,26 @@ fn any_counter_of_an_instance_may_have_no_value() {
     assert_eq!(values(0), [Ok(1), none, none, Ok(4)]);
     assert_eq!(values(1), [Ok(1), Ok(2), Ok(3), Ok(4)]);
 }
+
+/// Each of several counters that mark missing values does so for 64 counters.
+#[test]
+fn counters_beyond_the_first_64_may_have_no_value() {
+    let number = |index| CounterSpec::new(TitleIndex(index), CounterType::PERF_COUNTER_RAWCOUNT);
+    let mut counters: Vec<_> = (0..150).map(|index| number(12 + 2 * index)).collect();
+    counters.extend([CounterSpec::new(TitleIndex(0), CounterType::ABSENT_VALUES); 2]);
+    let template = ObjectTemplate::new(&ObjectSpec::new(TitleIndex(10)), &counters).unwrap();
+    let mut writer = BlockWriter::new();
+    writer.start(&BlockHead::default());
+    let mut values = vec![7; 150];
+    values.extend([1 << 63, 0b11]);
+    writer.object(&template).unwrap().values(&values).unwrap().finish().unwrap();
+    let block = DataBlock::parse(writer.finish()).unwrap();
+    let object = block.objects().next().unwrap();
+    let data = object.counter_block().unwrap();
+    for (place, plan) in CounterPlan::all(object).into_iter().enumerate().take(150) {
+        let is_absent = [63, 64, 65].contains(&place);
+        let expected = if is_absent { Err(ValueError::Absent) } else { Ok(7) };
+        let one = CounterPlan::new(object, place as u32).unwrap();
+        assert_eq!((plan.value(data), one.value(data)), (expected, expected), "{place}");
+    }
+}

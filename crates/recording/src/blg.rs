@@ -443,6 +443,9 @@ impl<R: Read + Seek> BinaryLog<R> {
                 )),
             }
         }
+        if std::mem::take(&mut self.counters.is_cut) {
+            self.fault(format_args!("sample {number}: it has more instances than are read"));
+        }
         if blocks.is_empty() {
             blocks.extend(self.counters.block_without_objects());
         }

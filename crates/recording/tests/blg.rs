@@ -561,6 +561,64 @@ fn samples_without_values_of_a_machine_or_of_all_are_samples() {
 }
 
 #[test]
+fn an_object_of_many_counters_has_the_values_of_each_instance() {
+    let names: Vec<String> = (0..300).map(|number| format!("c{number}")).collect();
+    let of = |object, names: &[String]| -> Vec<_> {
+        names.iter().map(|name| (object, Some("*"), name.clone(), RAW, 1)).collect()
+    };
+    let entries = [of("many", &names[..150]), of("too many", &names)].concat();
+    let entries: Vec<_> =
+        entries.iter().map(|(a, b, c, d, e)| (*a, *b, c.as_str(), *d, *e)).collect();
+    let mut log = Written::default();
+    log.catalogue(&entries);
+    // Every third instance lacks every seventh counter.
+    let has = |instance: i64, counter: i64| instance % 3 != 0 || counter % 7 != 0;
+    for sample in 1..=3 {
+        let value = |instance, counter| sample * 1_000_000 + instance * 1000 + counter;
+        let instances = ["a", "b", "c", "d"];
+        let subs = (0..450).map(|place| {
+            let counter = if place < 150 { place } else { place - 150 };
+            let of_one = |(instance, name): (i64, &&'static str)| {
+                has(instance, counter).then(|| (*name, value(instance, counter)))
+            };
+            several(sample, &(0..).zip(&instances).filter_map(of_one).collect::<Vec<_>>())
+        });
+        log.sample(&subs.collect::<Vec<_>>());
+    }
+    let file = Scratch::new("many-counters", &log.file());
+    let source = open("file:log", std::slice::from_ref(&file.0), &[], None).unwrap();
+    let mut query = Query::new(source).unwrap();
+    let ids: Vec<_> =
+        names[..150].iter().map(|name| query.add(&format!(r"\many(*)\{name}")).unwrap()).collect();
+    let last = query.add(r"\too many(b)\c255").unwrap();
+    assert!(query.add(r"\too many(b)\c256").is_err());
+    for sample in 1..=3 {
+        query.collect().unwrap();
+        for (counter, id) in (0..).zip(&ids) {
+            let mut found: Vec<_> = query
+                .readings_of(*id)
+                .filter_map(|one| {
+                    let value = one.value.as_ref().ok()?.as_f64() as i64;
+                    Some((one.instance.as_ref().unwrap().to_string(), value))
+                })
+                .collect();
+            found.sort();
+            let wanted: Vec<_> = (0..)
+                .zip(["a", "b", "c", "d"])
+                .filter(|(instance, _)| has(*instance, counter))
+                .map(|(instance, name)| {
+                    (name.to_string(), sample * 1_000_000 + instance * 1000 + counter)
+                })
+                .collect();
+            assert_eq!(found, wanted, "sample {sample}, counter {counter}");
+        }
+        let value = query.readings_of(last).next().unwrap().value.as_ref().unwrap().as_f64();
+        assert_eq!(value as i64, sample * 1_000_000 + 1255);
+    }
+    assert!(query.faults(0).iter().any(|fault| fault.message.contains("too many has 44 counters")));
+}
+
+#[test]
 fn several_logs_are_one_source_in_which_names_keep_their_meaning() {
     let part = |counter: &str, values: std::ops::Range<i64>| {
         let mut log = Written::default();

@@ -24,19 +24,18 @@ const SEVERAL: usize = 24;
 /// The statuses of a value that exists: `PDH_CSTATUS_VALID_DATA` and `PDH_CSTATUS_NEW_DATA`.
 const VALID: [u32; 2] = [0, 1];
 
-/// The most definitions of an object. One of them is a mask of 64 bits, which marks the definitions without
-/// a value.
-const MOST: usize = 64;
+/// The most values and bases of an instance.
+const MOST: usize = 256;
 
-/// The most instances of an object in a sample.
-const MOST_ROWS: usize = 1 << 16;
+/// The most values and bases of all instances together that a sample takes memory for: 128 MiB.
+const MOST_VALUES: usize = 1 << 24;
 /// The most values with an invalid status that become faults of one sample.
 const MOST_MISSING: usize = 64;
 
 /// The most UTF-16 units of an instance's name.
 const LONGEST_NAME: usize = 1024;
 
-/// The title index of the mask: 0, which stands for no name.
+/// The title index of the masks: 0, which stands for no name.
 const NO_NAME: TitleIndex = TitleIndex(0);
 
 /// The numbers that PDH recorded of a counter.
@@ -65,6 +64,10 @@ pub(super) struct Counters {
     /// The frequency of the machine's performance counter in Hz.
     perf_freq: i64,
     writer: BlockWriter,
+    /// How many of [`MOST_VALUES`] are left for new instances of this sample.
+    room: usize,
+    /// Whether the sample has instances for which there was no room.
+    pub(super) is_cut: bool,
     /// The counters of this sample without a value: the path, and PDH's status.
     pub(super) missing: Vec<(String, u32)>,
 }
@@ -122,7 +125,8 @@ struct Row {
     name: Vec<u8>,
     /// The number of earlier rows with the same name.
     order: usize,
-    /// The values in the order of the definitions. The mask of counters without a value is the last.
+    /// The values in the order of the definitions. Behind them are masks of counters without a value, each for 64
+    /// definitions.
     values: Vec<u64>,
 }
 
@@ -138,7 +142,8 @@ enum Told {
 impl Counters {
     /// Arranges the entries of a catalogue as objects with columns.
     pub(super) fn new(entries: &[Entry]) -> Self {
-        let mut counters = Self { perf_freq: FileTime::PER_SECOND, ..Self::default() };
+        let (perf_freq, room) = (FileTime::PER_SECOND, MOST_VALUES);
+        let mut counters = Self { perf_freq, room, ..Self::default() };
         // The machine has one performance counter, whatever an object's counters use.
         if let Some(entry) = entries.iter().find(|entry| uses(entry, Clock::Perf)) {
             counters.perf_freq = entry.frequency;
@@ -200,7 +205,10 @@ impl Counters {
         let Some(object) = self.objects.get_mut(target.object) else { return Some(()) };
         let is_first = object.rows.get(target.row).is_some_and(|row| row.order == 0);
         if !(is_first && object.expects(target.row, &target.name)) {
-            let Some(row) = object.find(&target.name, 0) else { return Some(()) };
+            let Some(row) = object.find(&target.name, 0, &mut self.room) else {
+                self.is_cut = true;
+                return Some(());
+            };
             target.row = row;
         }
         object.set(target.row, target.column, raw);
@@ -244,8 +252,9 @@ impl Counters {
                 }
             }
             let order = seen.entry(name).or_default();
-            if let Some(row) = object.find(name, *order) {
-                object.set(row, target.column, raw);
+            match object.find(name, *order, &mut self.room) {
+                Some(row) => object.set(row, target.column, raw),
+                None => self.is_cut = true,
             }
             *order += 1;
         }
@@ -284,6 +293,8 @@ impl Counters {
             blocks.push(block.ok_or_else(|| object.name.clone()));
             (object.used, object.clocks) = (0, Default::default());
         }
+        let kept = self.objects.iter().map(|object| object.rows.len() * object.width()).sum();
+        self.room = MOST_VALUES.saturating_sub(kept);
         blocks
     }
 
@@ -363,13 +374,19 @@ impl Object {
         }
     }
 
+    /// The number of values and bases of an instance, and of their masks.
+    fn width(&self) -> usize {
+        let values = self.columns.last().map_or(0, Column::end);
+        values + values.div_ceil(64)
+    }
+
     /// Adds a column for a counter and returns its place; `None` beyond [`MOST`] definitions.
     fn add_column(&mut self, entry: &Entry) -> Option<usize> {
         let base = entry.counter_type.usual_base();
         let at = self.columns.last().map_or(0, Column::end);
         let clock = clock_of(entry.counter_type);
         let column = Column { entry: entry.clone(), clock, base, at, is_wide: false };
-        if column.end() >= MOST {
+        if column.end() > MOST {
             self.left_out += 1;
             return None;
         }
@@ -402,20 +419,19 @@ impl Object {
         }
     }
 
-    /// The row of the `order`-th instance of a name in this sample, added where it is missing;
-    /// `None` beyond [`MOST_ROWS`].
-    fn find(&mut self, name: &[u8], order: usize) -> Option<usize> {
+    /// The row of the `order`-th instance of a name in this sample, added where it is missing; `None` where `room` has
+    /// not as many values as an instance.
+    fn find(&mut self, name: &[u8], order: usize, room: &mut usize) -> Option<usize> {
         let known = self.by_name.get(name).and_then(|rows| rows.get(order)).copied();
         if let Some(place) = known.filter(|place| *place < self.used) {
             return Some(place);
         }
-        if self.used >= MOST_ROWS {
-            return None;
-        }
+        let width = self.width();
+        *room = room.checked_sub(width)?;
         // From here on the instances differ from those of the previous sample.
         self.drop_rest();
         let same = self.by_name.entry(name.to_vec()).or_default();
-        let mut values = vec![0; self.columns.last().map_or(0, Column::end) + 1];
+        let mut values = vec![0; width];
         empty(&self.columns, &mut values);
         self.rows.push(Row { name: name.to_vec(), order: same.len(), values });
         same.push(self.used);
@@ -425,6 +441,7 @@ impl Object {
 
     /// Sets both numbers of a counter in a row.
     fn set(&mut self, row: usize, column: usize, raw: Raw) {
+        let masks = self.columns.last().map_or(0, Column::end);
         let Some(column) = self.columns.get_mut(column) else { return };
         let counter_type = column.entry.counter_type;
         // The log has 64 bits for each value: perfhive counts disk times in more bits than their type has.
@@ -454,8 +471,8 @@ impl Object {
             let of_base = if counter_type.is_multi() { raw.multi.into() } else { raw.second };
             *value = fit(of_base, base);
         }
-        if let Some(mask) = row.values.last_mut() {
-            *mask &= !(1 << column.at);
+        if let Some(mask) = row.values.get_mut(masks + column.at / 64) {
+            *mask &= !(1 << (column.at % 64));
         }
     }
 
@@ -525,7 +542,8 @@ impl Object {
                 specs.push(CounterSpec::new(names.index(&entry.counter), *base));
             }
         }
-        specs.push(CounterSpec::new(NO_NAME, CounterType::ABSENT_VALUES));
+        let masks = self.width() - specs.len();
+        specs.extend(vec![CounterSpec::new(NO_NAME, CounterType::ABSENT_VALUES); masks]);
         let mut object = ObjectSpec::new(names.index(&self.name));
         if self.has_instances {
             object = object.with_instances();
@@ -544,7 +562,10 @@ impl Column {
 /// Marks every counter of a row as one without a value.
 fn empty(columns: &[Column], values: &mut [u64]) {
     values.fill(0);
-    if let Some(mask) = values.last_mut() {
-        *mask = columns.iter().fold(0, |mask, column| mask | 1 << column.at);
+    let masks = columns.last().map_or(0, Column::end);
+    for column in columns {
+        if let Some(mask) = values.get_mut(masks + column.at / 64) {
+            *mask |= 1 << (column.at % 64);
+        }
     }
 }
