@@ -33,6 +33,9 @@ const TOO_DAMAGED: &str = "the file is damaged in too many places; the rest is l
 
 /// The most faults about damage that are kept.
 const MOST_DAMAGE: usize = 64;
+/// How many times as long as the file all its samples together may be, besides [`MOST`] bytes. Recordings of machines
+/// stay below a tenth of it: names, IDs and times of instances are in each keyframe.
+const MOST_RATIO: u64 = 16_384;
 
 /// The frames of a file, read one at a time.
 pub(super) struct Frames {
@@ -194,6 +197,8 @@ pub(crate) struct Reader {
     next: u64,
     /// The number of samples that were decoded, which is the generation of the last one.
     generation: u64,
+    /// The number of bytes that the frames read since the last seek have unpacked to.
+    unpacked: u64,
     decoder: Decoder,
     stream: raw::Decoder<'static>,
     plain: Vec<u8>,
@@ -222,6 +227,7 @@ impl Reader {
             damage: Vec::new(),
             next: 0,
             generation: 0,
+            unpacked: 0,
             decoder: Decoder::default(),
             stream: decompressor().map_err(failed)?,
             plain: Vec::new(),
@@ -434,9 +440,15 @@ impl Reader {
         let Some(()) = decompress(&mut self.stream, &self.frames.payload, &mut self.plain) else {
             return Ok(None);
         };
+        self.unpacked += self.plain.len() as u64;
+        if self.unpacked > MOST as u64 + self.frames.length.saturating_mul(MOST_RATIO) {
+            let what = format!("its samples are more than {MOST_RATIO} times as long as the file");
+            return Err(error(&self.frames.path, SourceErrorKind::Malformed, what));
+        }
         let mut input = Input(&self.plain);
         let Some((blocks, faults)) = sample_head(&mut input) else { return Ok(None) };
         let Some(mut bytes) = self.decoder.decode(input, is_key) else { return Ok(None) };
+        self.unpacked += bytes.len() as u64;
         self.generation += 1;
         if !is_wanted {
             return Ok(Some(Sample::default()));
@@ -473,6 +485,7 @@ impl Samples for Reader {
         self.found = None;
         let to = to.unwrap_or(FileTime(i64::MIN));
         let found = self.keys.iter().find(|key| key.latest >= to);
+        self.unpacked = 0;
         self.next = found.map_or(self.end, |key| key.offset);
         self.found = self.read_next(to)?;
         Ok(())

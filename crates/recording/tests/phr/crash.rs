@@ -291,6 +291,27 @@ fn a_compressed_bomb_is_a_damaged_sample() {
 }
 
 #[test]
+fn samples_that_are_out_of_proportion_to_the_file_are_refused() {
+    // Eight megabytes that do not change: a sample is some bytes of the file.
+    let counter = CounterSpec::new(TitleIndex(4), CounterType::PERF_COUNTER_LARGE_RAWCOUNT);
+    let rows: [Row; 1000] = [("i", None, &[0; 1000]); 1000];
+    let block = block("BOX", 1, &[(TitleIndex(2), &[counter; 1000], &rows)]);
+    let file = Scratch::new();
+    let mut recording = RecordingWriter::open(&file.0, "local:", &RecordingOptions::new()).unwrap();
+    for _ in 0..40 {
+        recording.add(&snapshot(std::slice::from_ref(&block)), &[]).unwrap();
+    }
+    drop(recording);
+    let mut source = reopen(&file.0);
+    let mut out = Snapshot::new();
+    let error = (0..40).find_map(|_| source.collect(&Ask::everything(), &mut out).err());
+    assert_eq!(error.unwrap().kind(), SourceErrorKind::Malformed);
+    // A seek begins anew.
+    source.recording().unwrap().seek(None).unwrap();
+    source.collect(&Ask::everything(), &mut out).unwrap();
+}
+
+#[test]
 fn samples_of_a_clock_that_jumps_stay_in_the_order_of_the_file() {
     let file = Scratch::new();
     let seconds: Vec<i64> = (1000..1070).chain(20..90).chain(100_000..100_070).collect();
