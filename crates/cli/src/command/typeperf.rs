@@ -195,7 +195,9 @@ fn sample(global: &Global, args: &Args, form: LogForm, paths: &[String]) -> Outc
     let mut unfinished: Option<Unfinished> = None;
     let mut file: Option<LogFile> = None;
     let mut columns = Columns::new(global);
-    let (mut shown, mut is_first) = (0, live && query.samples_needed() > 1);
+    // As with Windows' typeperf, the console does not show a first sample that lacks rates, and a log has it.
+    let lacks_rates = live && query.samples_needed() > 1;
+    let (mut shown, mut is_left_out) = (0, lacks_rates && args.output.is_none());
     let mut next = Instant::now();
     loop {
         match query.collect() {
@@ -237,8 +239,7 @@ fn sample(global: &Global, args: &Args, form: LogForm, paths: &[String]) -> Outc
                 None => output.write(lines.first(columns.paths()))?,
             }
         }
-        // As with Windows' typeperf, the first sample is not shown if it lacks rates.
-        if !std::mem::take(&mut is_first) {
+        if !std::mem::take(&mut is_left_out) {
             let row = columns.row(&query);
             match file.as_mut().zip(unfinished.as_ref()) {
                 Some((file, begun)) => {

@@ -636,6 +636,23 @@ fn relog_appends_to_no_text_log_in_its_usual_binary_form() {
     }
 }
 
+/// On the console a first sample without rates is left out; a log has it, with a blank for each rate.
+#[cfg(target_os = "linux")]
+#[test]
+fn typeperf_writes_the_first_sample_to_a_log() {
+    let folder = Folder::new();
+    let out = folder.path().join("a.csv").display().to_string();
+    let typeperf = ["typeperf", "--source", "proc:", "-si", "1", "-sc"];
+    let paths = [r"\System\Context Switches/sec", r"\System\Processes"];
+    perfhive(typeperf.iter().chain(&["2", "-o", &out]).chain(&paths).copied()).ok();
+    let text = std::fs::read_to_string(&out).unwrap();
+    let rows: Vec<Vec<&str>> = text.lines().skip(1).map(|row| row.split(',').collect()).collect();
+    assert_eq!((rows.len(), rows[0][1]), (2, r#"" ""#), "{text}");
+    assert!(rows[0][2] != r#"" ""# && rows[1][1] != r#"" ""#, "{text}");
+    let console = perfhive(typeperf.iter().chain(&["1"]).chain(&paths).copied()).ok();
+    assert!(!console.contains(r#"" ""#), "{console}");
+}
+
 #[test]
 fn typeperf_writes_a_binary_log_and_takes_its_flags_from_a_file() {
     let Some(log) = log() else { return };
