@@ -9,6 +9,7 @@ use crate::paths::damaged_object;
 use crate::session::Session;
 use perfhive::format::winperf::PROCESS;
 use perfhive::format::{CounterPlan, CounterType, Instance};
+use perfhive::recording::is_made_up;
 use perfhive::{
     Ask, CatalogueObject, NamePattern, Snapshot, SnapshotObject, Source as _, SourceError,
     TitleIndex,
@@ -36,6 +37,8 @@ pub(crate) struct Processes {
     object: TitleIndex,
     /// The names of the source; `None` until they are needed.
     names: Option<Names>,
+    /// Whether the counters are found by their names, since they do not have the indexes of Windows.
+    by_name: bool,
 }
 
 impl Processes {
@@ -44,15 +47,21 @@ impl Processes {
     /// is missing.
     pub(crate) fn find(session: &mut Session, global: &Global) -> Result<Self, Failure> {
         let windows = TitleIndex(PROCESS);
+        let has_indexes =
+            |of: &CatalogueObject| !of.counters.iter().any(|one| is_made_up(one.name));
         if session.source.is_live()
-            || session.source.catalogue(&Ask::everything())?.object(windows).is_some()
+            || session
+                .source
+                .catalogue(&Ask::everything())?
+                .object(windows)
+                .is_some_and(has_indexes)
         {
-            return Ok(Self { object: windows, names: None });
+            return Ok(Self { object: windows, names: None, by_name: false });
         }
         let mut names = Names::load(&mut session.source, session.language)?;
         let pattern = NamePattern::literal("Process");
         match names.objects(&mut session.source, &pattern).first() {
-            Some(object) => Ok(Self { object: object.name, names: Some(names) }),
+            Some(object) => Ok(Self { object: object.name, names: Some(names), by_name: true }),
             // If the object is damaged, the failure says that.
             None => Err(damaged_object(global, "Process")
                 .or_else(|| damaged_object(global, &windows.to_string()))
@@ -65,10 +74,10 @@ impl Processes {
         self.object
     }
 
-    /// The title index of a counter of Process: that of Windows, unless Process has another index here
-    /// and a counter of that name.
+    /// The title index of a counter of Process: that of Windows, unless counters are found by their names here and
+    /// there is one of that name.
     pub(crate) fn known(&self, known: ProcessCounter) -> TitleIndex {
-        let found = self.names.as_ref().filter(|_| self.object != TitleIndex(PROCESS));
+        let found = self.names.as_ref().filter(|_| self.by_name);
         found
             .and_then(|names| {
                 let object = names.catalogue.object(self.object)?;

@@ -13,7 +13,7 @@
 //!   parent and name.
 
 use perfhive_format::winperf::{ELAPSED_TIME, ID_PROCESS, ID_THREAD, PROCESS, THREAD};
-use perfhive_format::{CounterBlock, CounterPlan, Instance, PerfObject, Schema};
+use perfhive_format::{CounterBlock, CounterPlan, CounterType, Instance, PerfObject, Schema};
 use std::collections::HashMap;
 
 use crate::frame::SnapshotObject;
@@ -100,7 +100,9 @@ impl Identifier {
             schema: Schema::of(object),
             process: find(ID_PROCESS),
             thread: if thread { find(ID_THREAD) } else { None },
-            start: find(ELAPSED_TIME),
+            // A double is the final value and not the start.
+            start: find(ELAPSED_TIME)
+                .filter(|plan| plan.counter_type != CounterType::PERF_DOUBLE_RAW),
         }
     }
 
@@ -116,7 +118,13 @@ impl Identifier {
             return Some(Identity::Unique(id));
         }
         let value = |plan: &Option<CounterPlan>, block: CounterBlock<'_>| {
-            plan.as_ref().and_then(|plan| plan.value(block).ok())
+            let plan = plan.as_ref()?;
+            let value = plan.value(block).ok()?;
+            match plan.counter_type {
+                // Logs of final values have doubles.
+                CounterType::PERF_DOUBLE_RAW => whole(f64::from_bits(value)),
+                _ => Some(value),
+            }
         };
         let block = instance.counter_block();
         let process = value(&self.process, block)?;
@@ -130,6 +138,12 @@ impl Identifier {
             (process != 0).then_some(Identity::Process { id: process, start })
         }
     }
+}
+
+/// The number that a double stands for; `None` unless it is a whole one of 32 bits, as IDs have.
+fn whole(value: f64) -> Option<u64> {
+    let number = value as u32;
+    (f64::from(number) == value).then_some(number.into())
 }
 
 /// The largest number of instances among which an identity is searched one by one instead of by its

@@ -2,7 +2,7 @@
 
 use perfhive_engine::{CatalogueObject, TitleDatabase};
 use perfhive_format::titles::{Title, TitleList};
-use perfhive_format::{LanguageId, TitleIndex};
+use perfhive_format::{LanguageId, TitleIndex, winperf};
 use std::collections::HashMap;
 use std::fmt;
 
@@ -24,7 +24,24 @@ pub(crate) struct MadeUpNames {
     known: HashMap<String, TitleIndex>,
 }
 
+/// The names from which the process or thread of an instance is known, with the title indexes that they have on Windows.
+const OF_PROCESSES: [(&str, u32); 4] = [
+    ("Process", winperf::PROCESS),
+    ("Thread", winperf::THREAD),
+    ("ID Process", winperf::ID_PROCESS),
+    ("ID Thread", winperf::ID_THREAD),
+];
+
 impl MadeUpNames {
+    /// A set of names for logs without indexes. The names by which processes and threads are told apart have their
+    /// own indexes.
+    pub(crate) fn of_processes() -> Self {
+        let title =
+            |(name, index): (&str, u32)| Title { index: TitleIndex(index), text: name.to_string() };
+        let list = TitleList::from(OF_PROCESSES.map(title).to_vec());
+        Self::with(&TitleList::default(), &Self { list, known: HashMap::new() })
+    }
+
     /// A set of names in which a name has its first title index in `titles`, unless an earlier
     /// title of the list gives that index another name. Other names keep the indexes that were made
     /// up in `before`.

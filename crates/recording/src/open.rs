@@ -121,7 +121,7 @@ fn open_text_logs(
     titles: &[PathBuf],
     encoding: Option<FileEncoding>,
 ) -> Result<ReplaySource, SourceError> {
-    let mut names = MadeUpNames::default();
+    let mut names = MadeUpNames::of_processes();
     let mut parts: Vec<(String, Box<dyn Samples>)> = Vec::new();
     let mut faults = Vec::new();
     for path in logs {

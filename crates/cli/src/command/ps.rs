@@ -320,8 +320,14 @@ impl<'a> List<'a> {
     /// The value of a process in a column; `None` for a column without a counter, and for a missing
     /// value.
     fn value(&self, process: &Process<'_>, column: usize) -> Option<CookedValue> {
-        let (_, plan, older_plan) = self.columns.get(column)?;
+        let (shown, plan, older_plan) = self.columns.get(column)?;
         let plan = plan.as_ref()?;
+        // Text logs have doubles.
+        if shown.form == Form::Id
+            && let Some(id) = process.pid
+        {
+            return Some(CookedValue::Integer(id));
+        }
         let current = plan.sample(self.object, process.block).ok()?;
         let previous = match (process.older, older_plan, self.older) {
             (Some(block), Some(plan), Some(object)) => plan.sample(object, block).ok(),

@@ -67,12 +67,9 @@ fn logs_that_name_an_index_differently_are_not_joined() {
     // A binary log made of a text log has names alone, and gets indexes that go with the others.
     let joined = perfhive(["report", &format!("file:{},{}", logs[0], logs[2])]).ok();
     assert!(joined.contains("Available MBytes") && joined.contains("Threads"), "{joined}");
-    for (one, two) in [(1, 3), (0, 3)] {
-        let joined = format!("file:{},{}", logs[one], logs[two]);
-        let run = perfhive(["report", &joined]);
-        for part in [&*logs[two], "has the name \"System\", and", "one by one"] {
-            assert!(run.err.contains(part), "{}", run.err);
-        }
+    let run = perfhive(["report", &format!("file:{},{}", logs[1], logs[3])]);
+    for part in [&*logs[3], "has the name \"System\", and", "one by one"] {
+        assert!(run.err.contains(part), "{}", run.err);
     }
 }
 

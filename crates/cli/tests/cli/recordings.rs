@@ -598,9 +598,41 @@ fn processes_of_a_text_log_have_their_numbers() {
     let found = &perfhive(["workset", "web", "--json", "-s", &source]).json()[0];
     assert_eq!((found["pid"].as_u64(), found["value"].as_u64()), (Some(304), Some(4096)));
     assert!(perfhive(["ps", "--pid", "304", "-s", &source]).out.contains("web"));
+    let rows = perfhive(["ps", "-s", &source, "--json"]).json();
+    assert_eq!(rows[0]["pid"].as_u64(), Some(304));
+    let path = r"\Process(pid:304)\Working Set";
+    assert_eq!(values(&source, path, &[]), [Some(4096.0)]);
     let error =
         perfhive(["workset", "web", "-s", &source, "--begin", "2026-11-24 11:00Z"]).fails(1);
     assert!(error.contains("no sample in the part"), "{error}");
+}
+
+/// PDH shows processes of one name as `web`, `web#1`, `web#2`.
+#[test]
+fn processes_of_one_name_in_a_text_log_are_those_of_one_name() {
+    let folder = Folder::new();
+    let columns = ["web#1", "web", "db#1", "web#2", "web#4"].map(|process| {
+        ["ID Process", "Working Set"].map(|name| format!("\"\\\\A\\Process({process})\\{name}\""))
+    });
+    let text = format!(
+        "\"(PDH-CSV 4.0) (UTC)(0)\",{}\r\n\"11/24/2026 10:00:00.000\",{}\r\n",
+        columns.as_flattened().join(","),
+        r#""11","110","10","100","21","210","12","120"," "," ""#,
+    );
+    let source = format!("file:{}", folder.file("a.csv", text));
+    let found = perfhive(["workset", "web", "--json", "-s", &source]).json();
+    let found: Vec<_> = found.iter().map(|one| one["pid"].as_u64()).collect();
+    assert_eq!(found, [Some(10), Some(11), Some(12)]);
+    let path = |process: &str| format!(r"\Process({process})\Working Set");
+    for (process, value) in [
+        ("web", Some(100.0)),
+        ("web#1", Some(110.0)),
+        ("pid:12", Some(120.0)),
+        ("db#1", Some(210.0)),
+    ] {
+        assert_eq!(values(&source, &path(process), &[]), [value], "{process}");
+    }
+    assert_eq!(values(&source, &path("web#*"), &[]).len(), 3);
 }
 
 #[test]

@@ -33,8 +33,9 @@ struct Place {
 /// An object that the columns name, with its values of one line.
 struct Object {
     template: ObjectTemplate,
-    /// The names of the instances; empty for an object without instances.
-    instances: Vec<String>,
+    /// The names of the instances in the order of the block, each with the number of its row in `values`; empty for
+    /// an object without instances.
+    instances: Vec<(String, usize)>,
     has_instances: bool,
     counters: usize,
     /// Bits of doubles, the counters of one instance after another; NaN for a missing value.
@@ -385,8 +386,8 @@ impl TextLog {
                 let mut writing = self.writer.object(&object.template).ok()?;
                 writing = writing.clock(time.0, FileTime::PER_SECOND);
                 if object.has_instances {
-                    let rows = object.values.chunks(object.counters.max(1));
-                    for (name, row) in object.instances.iter().zip(rows) {
+                    for (name, row) in &object.instances {
+                        let row = object.values.chunks(object.counters.max(1)).nth(*row)?;
                         let name = NameRef::Text(name);
                         let head = InstanceHead { name, unique_id: None, parent: None };
                         writing.instance(&head, row).ok()?;
@@ -521,9 +522,36 @@ impl Draft {
             has_instances: self.has_instances,
             counters: self.counters.len(),
             values: vec![f64::NAN.to_bits(); cells],
-            instances: self.instances,
+            instances: as_recorded(self.instances),
         })
     }
+}
+
+/// The names that instances had where they were recorded, each with its place in `shown`, in the order of a block. PDH
+/// shows instances of one name as `svchost`, `svchost#1`, `svchost#2`. If all before a number are there, the instances
+/// have one name, and the order by these numbers; otherwise each has the name as it is shown.
+fn as_recorded(shown: Vec<String>) -> Vec<(String, usize)> {
+    let places: HashMap<&str, usize> = (0..).zip(&shown).map(|(at, name)| (&**name, at)).collect();
+    let mut named: Vec<Option<(&str, usize)>> = vec![None; shown.len()];
+    for name in &shown {
+        let numbered = (1..).map_while(|number| places.get(&*format!("{name}#{number}")));
+        for (number, place) in (1..).zip(numbered) {
+            if let Some(place) = named.get_mut(*place) {
+                *place = Some((name, number));
+            }
+        }
+    }
+    let mut all: Vec<_> = (0..)
+        .zip(&shown)
+        .zip(named)
+        .map(|((at, name), named)| {
+            let (name, number) = named.unwrap_or((name, 0));
+            (places.get(name).copied().unwrap_or(at), number, name.to_string(), at)
+        })
+        .collect();
+    // Instances of one name stand where the first of them stands.
+    all.sort_by_key(|(first, number, ..)| (*first, *number));
+    all.into_iter().map(|(_, _, name, at)| (name, at)).collect()
 }
 
 /// The place of each name in its list, by the kind of the name, a number that only its owner has, and
