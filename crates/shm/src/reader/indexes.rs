@@ -1,15 +1,16 @@
 //! The title indexes of published categories. A category of the same name and counters gets the
-//! same indexes for as long as they are remembered.
+//! same indexes for as long as they are remembered. If the counters of a category change, as with a
+//! new version of its program, object and counters that stay keep their indexes.
 
-use super::definition::FileDefinition;
-use super::provider::CategoryProvider;
+use super::definition::{FileDefinition, PublishedCounter};
 use crate::os::User;
 use perfhive_engine::CHOSEN_INDEXES;
-use perfhive_format::TitleIndex;
+use perfhive_format::{CounterType, TitleIndex};
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{BuildHasher, Hasher};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The most remembered categories of a user, besides those published now, so that a user cannot
 /// fill a reader's memory with names.
@@ -18,11 +19,19 @@ const MOST_OF_A_USER: usize = 2048;
 /// Two hashes of the name and counters of a category, which programs cannot predict.
 type Key = (u64, u64);
 
-/// A remembered category: its first index, and the user that published it.
+/// The title indexes of the names of a category. The help text of each has the index behind it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct CategoryIndexes {
+    pub(super) object: TitleIndex,
+    /// The index of each counter, in the order of the definition.
+    pub(super) counters: Vec<TitleIndex>,
+}
+
+/// A remembered category: its indexes, and the user that published it.
 struct Known {
-    index: u32,
+    indexes: Arc<CategoryIndexes>,
     user: User,
-    /// The value of [`Indexes::asked`] when the index was last used.
+    /// The value of [`Indexes::asked`] when the indexes were last used.
     used: u64,
 }
 
@@ -52,27 +61,47 @@ impl Indexes {
         }
     }
 
-    /// The first title index of a user's category, allotted if the category is new. The indexes in
+    /// The title indexes of a user's category. They are allotted if the category is new, except those
+    /// that it has from `before`: the category that was shown under its name until now. The indexes in
     /// `in_use` stay with their categories. `None` if no indexes are left.
-    pub(super) fn index(
+    pub(super) fn of(
         &mut self,
         definition: &FileDefinition,
         user: &User,
-        in_use: impl Fn() -> Vec<Range<u32>>,
-    ) -> Option<TitleIndex> {
+        before: Option<(&FileDefinition, &CategoryIndexes)>,
+        in_use: impl Fn() -> Vec<Arc<CategoryIndexes>>,
+    ) -> Option<Arc<CategoryIndexes>> {
         let key = self.key(definition);
         self.asked += 1;
         if let Some(known) = self.known.get_mut(&key) {
             known.used = self.asked;
-            return Some(TitleIndex(known.index));
+            return Some(Arc::clone(&known.indexes));
         }
         let count = self.counts.entry(user.clone()).or_default();
         *count += 1;
         if *count > MOST_OF_A_USER {
             self.forget(user, &in_use());
         }
-        let width = CategoryProvider::indexes(definition);
-        let others = if self.again { in_use() } else { Vec::new() };
+        let before = before.filter(|(before, _)| before.has_instances == definition.has_instances);
+        let mut kept = before.map(|(before, indexes)| by_counter(before, indexes));
+        let mut kept_of = |counter| kept.as_mut().and_then(|kept| kept.remove(&identity(counter)));
+        let counters: Vec<_> = definition.counters.iter().map(&mut kept_of).collect();
+        let object = before.map(|(_, indexes)| indexes.object);
+        let new = [object].iter().chain(&counters).filter(|index| index.is_none()).count();
+        let first = self.allot(2 * new as u32, in_use)?;
+        let mut next = (first..).step_by(2).map(TitleIndex);
+        let mut or_next = |index: Option<TitleIndex>| index.or_else(|| next.next());
+        let object = or_next(object)?;
+        let counters = counters.into_iter().map(or_next).collect::<Option<Vec<_>>>()?;
+        let indexes = Arc::new(CategoryIndexes { object, counters });
+        let known = Known { indexes: Arc::clone(&indexes), user: user.clone(), used: self.asked };
+        self.known.insert(key, known);
+        Some(indexes)
+    }
+
+    /// The first of `width` indexes in a row that no category has; `None` if none are left.
+    fn allot(&mut self, width: u32, in_use: impl Fn() -> Vec<Arc<CategoryIndexes>>) -> Option<u32> {
+        let others = if self.again { ranges(&in_use()) } else { Vec::new() };
         let index = match behind(self.next, width, &others) {
             Some(index) => index,
             // All indexes were allotted once: entries that are not in use are forgotten, and
@@ -80,21 +109,20 @@ impl Indexes {
             None => {
                 self.again = true;
                 let others = in_use();
-                let starts: HashSet<u32> = others.iter().map(|range| range.start).collect();
-                self.known.retain(|_, known| starts.contains(&known.index));
-                behind(CHOSEN_INDEXES, width, &others)?
+                let used: HashSet<&Arc<CategoryIndexes>> = others.iter().collect();
+                self.known.retain(|_, known| used.contains(&known.indexes));
+                behind(CHOSEN_INDEXES, width, &ranges(&others))?
             }
         };
         self.next = index + width;
-        self.known.insert(key, Known { index, user: user.clone(), used: self.asked });
-        Some(TitleIndex(index))
+        Some(index)
     }
 
     /// Forgets the older half of a user's entries, except entries in use. Rarely called, since it
     /// looks at all entries.
-    fn forget(&mut self, user: &User, in_use: &[Range<u32>]) {
-        let starts: HashSet<u32> = in_use.iter().map(|range| range.start).collect();
-        let is_old = |known: &Known| known.user == *user && !starts.contains(&known.index);
+    fn forget(&mut self, user: &User, in_use: &[Arc<CategoryIndexes>]) {
+        let used: HashSet<&Arc<CategoryIndexes>> = in_use.iter().collect();
+        let is_old = |known: &Known| known.user == *user && !used.contains(&known.indexes);
         let mut ages: Vec<u64> =
             self.known.values().filter(|known| is_old(known)).map(|known| known.used).collect();
         ages.sort_unstable();
@@ -127,16 +155,40 @@ impl Indexes {
     }
 }
 
-/// The lowest index, from `index` on, at which `width` indexes begin that are in none of `others`;
-/// `None` if no indexes are left.
+/// The facts by which a counter is the same counter in another version of its category: one with
+/// another type has other numbers.
+type Identity<'a> = (&'a str, CounterType, Option<CounterType>);
+
+fn identity(counter: &PublishedCounter) -> Identity<'_> {
+    (&counter.name, counter.counter_type, counter.base_type)
+}
+
+/// The index of each counter of a category.
+fn by_counter<'a>(
+    definition: &'a FileDefinition,
+    indexes: &CategoryIndexes,
+) -> HashMap<Identity<'a>, TitleIndex> {
+    definition.counters.iter().map(identity).zip(indexes.counters.iter().copied()).collect()
+}
+
+/// The ranges of the indexes of names and help texts that categories have, ascending and apart.
+fn ranges(in_use: &[Arc<CategoryIndexes>]) -> Vec<Range<u32>> {
+    let of = |one: &Arc<CategoryIndexes>| [&[one.object], &*one.counters].concat();
+    let mut all: Vec<u32> = in_use.iter().flat_map(of).map(|index| index.0).collect();
+    all.sort_unstable();
+    let runs = all.chunk_by(|one, next| next - one == 2);
+    runs.filter_map(|run| Some(*run.first()?..*run.last()? + 2)).collect()
+}
+
+/// The lowest index, from `index` on, at which `width` indexes begin that are in none of `others`,
+/// which ascend; `None` if no indexes are left.
 fn behind(mut index: u32, width: u32, others: &[Range<u32>]) -> Option<u32> {
-    loop {
-        let end = index.checked_add(width)?;
-        match others.iter().find(|range| range.start < end && index < range.end) {
-            Some(range) => index = range.end,
-            None => return Some(index),
+    for range in others {
+        if range.start < index.checked_add(width)? && index < range.end {
+            index = range.end;
         }
     }
+    index.checked_add(width).map(|_| index)
 }
 
 #[cfg(test)]
@@ -173,14 +225,17 @@ mod tests {
     fn indexes_in_use_stay_and_old_ones_are_forgotten() {
         let mut indexes = Indexes::new();
         let user = user();
-        let index = |indexes: &mut Indexes, name: &str, in_use: &[Range<u32>]| {
-            indexes.index(&category(name), &user, || in_use.to_vec()).unwrap().0
+        let of = |indexes: &mut Indexes, name: &str, in_use: &[Arc<CategoryIndexes>]| {
+            indexes.of(&category(name), &user, None, || in_use.to_vec()).unwrap()
         };
-        let first = index(&mut indexes, "first", &[]);
+        let index = |indexes: &mut Indexes, name: &str, in_use: &[Arc<CategoryIndexes>]| {
+            of(indexes, name, in_use).object.0
+        };
+        let in_use = [of(&mut indexes, "first", &[])];
+        let first = in_use[0].object.0;
         let second = index(&mut indexes, "second", &[]);
         assert_eq!((first, second), (CHOSEN_INDEXES, CHOSEN_INDEXES + 6));
-        let in_use = Range { start: first, end: first + 6 };
-        let in_use = std::slice::from_ref(&in_use);
+        let in_use = &in_use;
         for number in 0..2 * MOST_OF_A_USER {
             index(&mut indexes, &format!("n{number}"), in_use);
         }

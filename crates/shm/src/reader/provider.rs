@@ -2,6 +2,7 @@
 
 use super::contents::{Contents, Names, Values};
 use super::definition::{FileDefinition, PublishedCounter};
+use super::indexes::CategoryIndexes;
 use super::published_file::{FileKey, PublishedFile};
 use super::share::{self, Turn};
 use crate::definition::nanoseconds_per_tick;
@@ -17,7 +18,7 @@ use perfhive_format::{
     TitleIndex, WriteError,
 };
 use std::collections::HashMap;
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime};
@@ -44,25 +45,31 @@ pub(super) struct CategoryProvider {
     name: String,
     /// The definition with the counters that all shown files have.
     pub(super) definition: FileDefinition,
-    index: TitleIndex,
+    pub(super) indexes: Arc<CategoryIndexes>,
     pub(super) members: Arc<Mutex<Arc<Members>>>,
     next_number: Arc<AtomicI32>,
+    /// Whether the object was that of another provider before.
+    replaces: bool,
 }
 
 impl CategoryProvider {
-    /// The number of title indexes that a category takes: for names and help of itself and of its
-    /// counters.
-    pub(super) fn indexes(definition: &FileDefinition) -> u32 {
-        2 * (1 + definition.counters.len() as u32)
-    }
-
-    pub(super) fn new(definition: FileDefinition, index: TitleIndex, members: Members) -> Self {
+    /// A provider of the category with these indexes. `before` is the provider that is replaced
+    /// because the category had other counters until now.
+    pub(super) fn new(
+        definition: FileDefinition,
+        indexes: Arc<CategoryIndexes>,
+        members: Members,
+        before: Option<&Self>,
+    ) -> Self {
+        let before = before.filter(|before| before.indexes.object == indexes.object);
         Self {
             name: format!("published: {}", definition.name),
             definition,
-            index,
+            indexes,
             members: Arc::new(Mutex::new(Arc::new(members))),
-            next_number: Arc::default(),
+            // Instances of both must not have the same number.
+            next_number: before.map(|before| Arc::clone(&before.next_number)).unwrap_or_default(),
+            replaces: before.is_some(),
         }
     }
 
@@ -74,19 +81,9 @@ impl CategoryProvider {
         before.files.first().map(|file| file.user.clone())
     }
 
-    /// The title indexes of the category.
-    pub(super) fn index_range(&self) -> Range<u32> {
-        self.index.0..self.index.0 + Self::indexes(&self.definition)
-    }
-
-    /// The title index of the counter at this position.
-    fn name_index(&self, place: usize) -> TitleIndex {
-        TitleIndex(self.index.0 + 2 + 2 * place as u32)
-    }
-
     /// The definition of the category's object.
     fn object(&self) -> ObjectSpec {
-        let mut spec = ObjectSpec::new(self.index);
+        let mut spec = ObjectSpec::new(self.indexes.object);
         spec.detail = self.definition.detail;
         spec.has_instances = self.definition.has_instances;
         spec.default_counter = self.definition.default_counter.map(|place| {
@@ -100,16 +97,15 @@ impl CategoryProvider {
     /// The definitions of the counters and bases. All counters have 8 bytes, so that none wraps: a
     /// wrap could not be told from a restarted program.
     fn counters(&self) -> Vec<CounterSpec> {
-        let of = |(place, counter): (usize, &PublishedCounter)| {
-            let name = self.name_index(place);
+        let of = |(counter, name): (&PublishedCounter, &TitleIndex)| {
             let spec = |kind| {
-                let spec = CounterSpec::new(name, kind).detail(counter.detail).size(8);
+                let spec = CounterSpec::new(*name, kind).detail(counter.detail).size(8);
                 spec.scale(counter.scale)
             };
             let base = counter.base_type.map(|base| spec(base).scale(0));
             [Some(spec(counter.counter_type)), base]
         };
-        self.definition.counters.iter().enumerate().flat_map(of).flatten().collect()
+        self.definition.counters.iter().zip(&self.indexes.counters).flat_map(of).flatten().collect()
     }
 }
 
@@ -130,10 +126,12 @@ impl Provider for CategoryProvider {
         let mut help = names.clone();
         let counters = self.definition.counters.iter().map(|c| (&c.name, &c.help));
         let all = [(&self.definition.name, &self.definition.help)].into_iter().chain(counters);
-        for (index, (name, text)) in (self.index.0..).step_by(2).zip(all) {
-            names.titles.push(Title { index: TitleIndex(index), text: name.clone() });
+        let indexes =
+            [self.indexes.object].into_iter().chain(self.indexes.counters.iter().copied());
+        for (index, (name, text)) in indexes.zip(all) {
+            names.titles.push(Title { index, text: name.clone() });
             if !text.is_empty() {
-                help.titles.push(Title { index: TitleIndex(index + 1), text: text.clone() });
+                help.titles.push(Title { index: TitleIndex(index.0 + 1), text: text.clone() });
             }
         }
         vec![ProvidedTitles::new(LanguageId::ENGLISH, names, help)]
@@ -143,12 +141,13 @@ impl Provider for CategoryProvider {
         let template = ObjectTemplate::new(&self.object(), &self.counters())?;
         Ok(Box::new(CategorySession {
             template,
-            index: self.index,
+            index: self.indexes.object,
             members: Arc::clone(&self.members),
             next_number: Arc::clone(&self.next_number),
             contents: Contents::default(),
             names: HashMap::new(),
-            shown: None,
+            // Numbers of the programs before must not be subtracted from those of the present one.
+            shown: self.replaces.then(FileKey::default),
             row: Vec::new(),
         }))
     }
@@ -162,8 +161,9 @@ struct CategorySession {
     next_number: Arc<AtomicI32>,
     contents: Contents,
     names: HashMap<FileKey, Names>,
-    /// The file from which a category without instances was last read; `None` if there was no file
-    /// at the last collection.
+    /// The file from which a category without instances was last read, which is no real one in the
+    /// first sample of a provider that replaces another; `None` if there was no file at the last
+    /// collection.
     shown: Option<FileKey>,
     row: Vec<u64>,
 }

@@ -10,7 +10,6 @@ use crate::os::{self, Owner, User};
 use perfhive_engine::{Ask, Fault, FaultKind, Provider, Roster};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -38,7 +37,8 @@ const MOST_GONE: usize = 64;
 /// processes publish into it.
 ///
 /// Up to 64 categories that lost their publishers stay listed, without instances or values. A
-/// category that returns with the same counters has the same title indexes. An unreadable file is a
+/// category that returns with the same counters has the same title indexes; if it returns with
+/// others, its object and the counters that it had before have the same. An unreadable file is a
 /// fault of every collection of `Global`.
 ///
 /// The broker's clock must count nanoseconds, as the default clock and Linux' clock do: with another
@@ -391,25 +391,31 @@ impl PublishedCounters {
             let shown = known.as_ref().map(|known| &known.definition);
             files.sort_by_cached_key(|file| file.rank(shown));
             let Some(first) = files.first() else { continue };
-            let known = known.filter(|k| first.definition.has_same_counters(&k.definition));
-            let chosen = known.as_ref().map_or(&first.definition, |known| &known.definition);
+            let is_same =
+                |known: &CategoryProvider| first.definition.has_same_counters(&known.definition);
+            let stays = known.as_ref().filter(|known| is_same(known));
+            let chosen = stays.map_or(&first.definition, |known| &known.definition);
             let members = members(chosen, &files);
-            let provider = match known {
-                Some(provider) => {
+            let provider = match (stays, &known) {
+                (Some(provider), _) => {
                     provider.set_members(members);
-                    provider
+                    Arc::clone(provider)
                 }
-                None => {
+                (None, replaced) => {
+                    let replaced = replaced.as_deref();
                     let definition = first.definition.clone();
-                    let in_use = || in_use(before.values().chain(self.categories.values()));
-                    let index = self.indexes.index(&definition, &first.user, in_use);
-                    let Some(index) = index else {
+                    let others = || before.values().chain(self.categories.values());
+                    let in_use = || others().chain(&known).map(|one| Arc::clone(&one.indexes));
+                    let in_use = || in_use().collect();
+                    let old = replaced.map(|one| (&one.definition, &*one.indexes));
+                    let indexes = self.indexes.of(&definition, &first.user, old, in_use);
+                    let Some(indexes) = indexes else {
                         let what = format!("{name:?}: there are no title indexes left");
                         let fault = Fault::new(FaultKind::OpenFailed, "published counters", what);
                         self.faults.push(fault);
                         continue;
                     };
-                    Arc::new(CategoryProvider::new(definition, index, members))
+                    Arc::new(CategoryProvider::new(definition, indexes, members, replaced))
                 }
             };
             self.gone.retain(|(gone, _)| *gone != name);
@@ -431,11 +437,6 @@ impl PublishedCounters {
         let as_provider = |one: &Arc<CategoryProvider>| Arc::clone(one) as Arc<dyn Provider>;
         self.categories.values().map(as_provider).collect()
     }
-}
-
-/// The ranges of title indexes that categories have.
-fn in_use<'a>(categories: impl Iterator<Item = &'a Arc<CategoryProvider>>) -> Vec<Range<u32>> {
-    categories.map(|one| one.index_range()).collect()
 }
 
 /// The position of the oldest entry of the user with the most entries.
