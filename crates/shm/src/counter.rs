@@ -60,13 +60,15 @@ impl PublishedCounter {
         self.add(1);
     }
 
-    /// Adds a number, which may be negative, to the counter.
+    /// Adds a number, which may be negative, to the counter. Readers take the sum for a number
+    /// without sign: -1 is 2^64 - 1. A number that may be below 0 is published as
+    /// `PERF_DOUBLE_RAW`, with [`set_double`](Self::set_double).
     #[inline]
     pub fn increment_by(&self, number: i64) {
         self.add(number as u64);
     }
 
-    /// Subtracts 1 from the counter.
+    /// Subtracts 1 from the counter; see [`increment_by`](Self::increment_by) for numbers below 0.
     #[inline]
     pub fn decrement(&self) {
         self.add(u64::MAX);

@@ -396,10 +396,16 @@ fn in_ticks(definition: &FileDefinition, values: &[u64], row: &mut Vec<u64>) {
     for counter in &definition.counters {
         if let (true, Some(value)) = (counter.nanoseconds, row.get_mut(place)) {
             *value = match nanoseconds_per_tick(counter.counter_type) {
-                None | Some(0) => *value / (1_000_000_000 / PERFORMANCE_FREQUENCY),
-                Some(nanoseconds) => *value / nanoseconds,
+                None | Some(0) => floor_of(*value, 1_000_000_000 / PERFORMANCE_FREQUENCY),
+                Some(nanoseconds) => floor_of(*value, nanoseconds),
             };
         }
         place += 1 + usize::from(counter.base_type.is_some());
     }
+}
+
+/// A signed number divided by `by` and rounded down, so that a time below zero stays below zero and
+/// the steps across zero are right.
+fn floor_of(number: u64, by: u64) -> u64 {
+    i64::try_from(by).map_or(0, |by| (number as i64).div_euclid(by.max(1)) as u64)
 }

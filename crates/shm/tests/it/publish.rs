@@ -192,6 +192,22 @@ fn values_are_cooked_by_their_types() {
     assert!((0.0..3600.0).contains(&up), "{up}");
 }
 
+/// A program that takes back time, for instance to count idle time, may come below zero for a moment.
+#[test]
+fn times_below_zero_stay_below_zero() {
+    let folder = Folder::new();
+    let timer = CounterDeclaration::new("Busy", T::PERF_100NSEC_TIMER);
+    let category = PublishedCategory::builder("Web Shop").counter(timer).folder(folder.path());
+    let category = category.publish().unwrap();
+    let busy = category.counter("Busy").unwrap();
+    let mut reader = Reader::new(&folder);
+    let mut ticks = |nanoseconds: i64| {
+        busy.set(nanoseconds as u64);
+        reader.rows("Web Shop")[0].1[0].map(|(ticks, _)| ticks as i64)
+    };
+    assert_eq!([-250, -200, -50, 0, 50, 250].map(&mut ticks), [-3, -2, -1, 0, 0, 2].map(Some));
+}
+
 #[test]
 fn a_thousand_instances_are_read() {
     let folder = Folder::new();
