@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.stream.Stream;
 
@@ -20,8 +21,18 @@ import java.util.stream.Stream;
  *
  * <p>Every method may be called from any thread, also from a listener's. After {@code end} and
  * {@code close}, calls have no effect, and {@code bind} and {@code listen} throw an exception.
+ *
+ * <p>An experiment with an interval or a threshold, and with a listener or a file, goes on until
+ * {@code end} or {@code close}, even if the program keeps no reference to it. Any other experiment that
+ * becomes garbage ends. If the JVM ends before the experiment, the records of about the last second are lost.
  */
 public final class Experiment implements AutoCloseable {
+    /**
+     * Running experiments that have events without the program's doing, and pass them on. As garbage they
+     * would end at a moment that depends on the garbage collector.
+     */
+    private static final Set<Experiment> GOING_ON = ConcurrentHashMap.newKeySet();
+
     private final NativeObject object;
     private final Duration listenerTimeout;
     private final List<Listening> listeners = new CopyOnWriteArrayList<>();
@@ -29,6 +40,9 @@ public final class Experiment implements AutoCloseable {
     /** The names of calls and their queue; empty until {@link EventSource.Calls} are bound. */
     private volatile Optional<Points> points = Optional.empty();
     private Optional<ExperimentEnd> ended = Optional.empty();
+    /** Whether an event source is bound that needs no call of the program. */
+    private boolean hasOwnEvents;
+    private final boolean hasFile;
     /** The deadline for listeners at the end, on the clock of {@link System#nanoTime}; set when the experiment ends. */
     private long until;
 
@@ -94,6 +108,7 @@ public final class Experiment implements AutoCloseable {
         builder.file.ifPresent(file -> request.text(file.toString()));
         this.object = new NativeObject("experiment", request.send(Native.Op.EXPERIMENT).int64());
         this.listenerTimeout = builder.listenerTimeout;
+        this.hasFile = builder.file.isPresent();
     }
 
     /**
@@ -117,7 +132,18 @@ public final class Experiment implements AutoCloseable {
         Objects.requireNonNull(listener);
         long outbox = object.request().send(Native.Op.EXPERIMENT_LISTEN).int64();
         listeners.add(new Listening(listener, outbox));
+        keep(false);
         return this;
+    }
+
+    /** Keeps the experiment from becoming garbage while it has events of its own and passes them on. */
+    private void keep(boolean ownEvents) {
+        synchronized (ending) {
+            hasOwnEvents |= ownEvents;
+            if (ended.isEmpty() && hasOwnEvents && (hasFile || !listeners.isEmpty())) {
+                GOING_ON.add(this);
+            }
+        }
     }
 
     /**
@@ -168,6 +194,7 @@ public final class Experiment implements AutoCloseable {
         if (source instanceof EventSource.Calls) {
             points = Optional.of(new Points(queue, binding.calls));
         }
+        keep(!(source instanceof EventSource.Calls));
         return this;
     }
 
@@ -305,6 +332,7 @@ public final class Experiment implements AutoCloseable {
         long last;
         synchronized (ending) {
             if (ended.isEmpty()) {
+                GOING_ON.remove(this);
                 ended = Optional.of(ExperimentEnd.read(object.request().send(Native.Op.EXPERIMENT_END)));
                 // Half of what the clock has left to count, at most.
                 until = System.nanoTime()

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.perfhive.Machine.fails;
 import static org.perfhive.Machine.isClosed;
 
+import java.lang.ref.WeakReference;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -435,6 +436,40 @@ class ExperimentTest {
         Experiment experiment = Experiment.builder().start();
         experiment.listen(listener).bind(new EventSource.Calls("x"), sources);
         experiment.call("x");
+    }
+
+    @Test
+    void anExperimentWithEventsOfItsOwnGoesOnWithoutAReferenceUntilItsEnd() throws Exception {
+        EventSource every = new EventSource.Interval(Duration.ofMillis(5));
+        for (boolean listensFirst : new boolean[] {true, false}) {
+            Kept kept = new Kept();
+            WeakReference<Experiment> forgotten = started(every, kept, listensFirst);
+            System.gc();
+            assertTrue(forgotten.get() != null);
+            int before = kept.batches.size();
+            long until = System.nanoTime() + 60_000_000_000L;
+            while (kept.batches.size() == before && System.nanoTime() < until) {
+                Thread.sleep(10);
+            }
+            assertTrue(kept.batches.size() > before);
+            forgotten.get().end();
+            while (forgotten.get() != null && System.nanoTime() < until) {
+                System.gc();
+                Thread.sleep(10);
+            }
+            assertTrue(forgotten.get() == null);
+        }
+    }
+
+    private static WeakReference<Experiment> started(
+            EventSource source, ExperimentListener listener, boolean listensFirst) {
+        Experiment experiment = Experiment.builder().start();
+        if (listensFirst) {
+            experiment.listen(listener).bind(source, sources);
+        } else {
+            experiment.bind(source, sources).listen(listener);
+        }
+        return new WeakReference<>(experiment);
     }
 
     @Test
