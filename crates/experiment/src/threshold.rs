@@ -2,6 +2,7 @@
 
 use crate::EventKind;
 use crate::event::{Closer, EventSource, Interval, PerfEvent};
+use crate::run::columns_of;
 use perfhive_engine::measure::{MeasureError, MeasurementContext, Readings};
 use std::io;
 use std::sync::Arc;
@@ -28,7 +29,7 @@ impl ThresholdCrossing {
     /// is `above` or more, and an end when it is then less than `below`, which is at most `above`.
     ///
     /// # Errors
-    /// A context with no reading or with several; limits that are not finite; `below` greater than `above`.
+    /// A context with no sensor, with several, or with a sensor of all instances; limits that are not finite; `below` greater than `above`.
     pub fn new(
         name: &str,
         context: MeasurementContext,
@@ -36,12 +37,14 @@ impl ThresholdCrossing {
         above: f64,
         below: f64,
     ) -> Result<Self, MeasureError> {
-        if context.values()?.len() != 1 {
+        if columns_of(&context)?.len() != 1 {
             let what = "a threshold is of one sensor of one instance";
             return Err(MeasureError::Refused(what.into()));
         }
         if !(above.is_finite() && below.is_finite() && below <= above) {
-            let what = "the lower limit of a threshold is at most the upper one";
+            let what = format!(
+                "the limits {above} and {below}: both are finite, and the lower one at most the upper"
+            );
             return Err(MeasureError::Refused(what.into()));
         }
         let (interval, readings) = (Interval::new(name, every), Readings::new());

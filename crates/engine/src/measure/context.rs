@@ -2,7 +2,7 @@
 //! together.
 
 use super::error::MeasureError;
-use super::source::{DataSources, ProbeContext, SelectedSensor, SensorSelection};
+use super::source::{DataSources, ProbeContext, SelectedSensor, SensorInstances, SensorSelection};
 use super::state::{Operation, State, StateMonitor};
 use super::{Anomaly, SensorName, SensorReading, SensorSlot, TimeSource};
 use crate::query::NoValue;
@@ -143,6 +143,9 @@ pub struct MeasurementContext {
     patience: Option<Duration>,
     record: SampleRecord,
     values: Readings,
+    /// For each requested sensor, whether it was selected with all its instances; empty if each
+    /// one was.
+    of_all: Vec<bool>,
 }
 
 impl MeasurementContext {
@@ -166,8 +169,10 @@ impl MeasurementContext {
         options: MeasurementOptions,
     ) -> Result<Self, MeasureError> {
         let mut selections: Vec<(String, Vec<usize>, Vec<SelectedSensor>)> = Vec::new();
+        let mut of_all = Vec::with_capacity(names.len());
         for (number, name) in names.iter().enumerate() {
             let wanted = sources.find(name)?;
+            of_all.push(wanted.instances == SensorInstances::All);
             let source = sources.get(name.source())?.name();
             let place = selections.iter().position(|(known, ..)| known == source);
             let place = place.unwrap_or_else(|| {
@@ -185,7 +190,7 @@ impl MeasurementContext {
                 sources.get(&source)?.probe(&SensorSelection::Custom(list), options.max_age)?;
             parts.push(SourceProbe::new(&source, probe, asked));
         }
-        Ok(Self::of_parts(parts, options))
+        Ok(Self { of_all, ..Self::of_parts(parts, options) })
     }
 
     /// A context for a selection of one data source: all global sensors, all costly ones, or
@@ -200,7 +205,14 @@ impl MeasurementContext {
         options: MeasurementOptions,
     ) -> Result<Self, MeasureError> {
         let probe = sources.get(source)?.probe(selection, options.max_age)?;
-        Ok(Self::of_parts(vec![SourceProbe::new(source, probe, Vec::new())], options))
+        let of_all = match selection {
+            SensorSelection::Custom(list) => {
+                list.iter().map(|sensor| sensor.instances == SensorInstances::All).collect()
+            }
+            _ => Vec::new(),
+        };
+        let part = SourceProbe::new(source, probe, Vec::new());
+        Ok(Self { of_all, ..Self::of_parts(vec![part], options) })
     }
 
     fn of_parts(parts: Vec<SourceProbe>, options: MeasurementOptions) -> Self {
@@ -223,12 +235,21 @@ impl MeasurementContext {
             patience,
             record,
             values: Readings::new(),
+            of_all: Vec::new(),
         };
         let Self { parts, record, values, .. } = &mut context;
         gather(parts, &mut values.list, &mut record.anomalies, |part, out| {
             part.probe.baseline(out)
         });
         context
+    }
+
+    /// Whether a requested sensor was selected with all its instances, of which more may appear
+    /// later; also `true` for a selected sensor without instances. `asked` is the sensor's index
+    /// among the requested ones, as in [`SensorReading::asked`].
+    #[must_use]
+    pub fn is_of_all_instances(&self, asked: usize) -> bool {
+        self.of_all.get(asked).copied().unwrap_or(self.of_all.is_empty())
     }
 
     /// The state of the context: which operation is possible next.

@@ -51,7 +51,8 @@ pub(super) struct Bound {
     pub(super) failure: Mutex<Option<String>>,
 }
 
-/// The sensors of a context; an error where one of them has not exactly one reading.
+/// The sensors of a context; an error where one of them is of all instances, even if there is only
+/// one now, or has no instance.
 pub(crate) fn columns_of(context: &MeasurementContext) -> Result<Vec<RecordColumn>, MeasureError> {
     let mut columns = Vec::new();
     for reading in context.values()?.iter() {
@@ -60,10 +61,13 @@ pub(crate) fn columns_of(context: &MeasurementContext) -> Result<Vec<RecordColum
             let what = format!("sensor {} of the context has no instance", columns.len() + 1);
             return Err(MeasureError::Refused(what.into()));
         }
-        if reading.asked != columns.len() {
-            let name = &reading.slot.name;
+        let name = &reading.slot.name;
+        // Values of an instance that appears later would stand in the column of this one.
+        let is_of_all = name.instance().is_some() && context.is_of_all_instances(reading.asked);
+        if is_of_all || reading.asked != columns.len() {
+            let name = name.clone().with_instance("*");
             let what =
-                format!("{name} has several instances; an experiment measures one at a time");
+                format!("{name}: an experiment measures one instance at a time; name it behind #");
             return Err(MeasureError::Refused(what.into()));
         }
         columns.push(RecordColumn {

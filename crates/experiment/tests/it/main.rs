@@ -38,9 +38,14 @@ fn shows(speed: u64) -> Vec<u8> {
 
 /// A context of the counter of [`shown`], read from `source`.
 fn context(source: ShownBlock) -> MeasurementContext {
+    context_of(source, "main")
+}
+
+/// A context of an instance of the counter of [`shown`], or of all for `*`.
+fn context_of(source: ShownBlock, instance: &str) -> MeasurementContext {
     let mut sources = DataSources::new();
     sources.add(CounterSource::new("test.host", source)).unwrap();
-    let name = SensorName::new("test.host", "Engine", "Speed").with_instance("main");
+    let name = SensorName::new("test.host", "Engine", "Speed").with_instance(instance);
     MeasurementContext::new(&mut sources, &[name]).unwrap()
 }
 

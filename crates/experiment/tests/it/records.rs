@@ -1,9 +1,9 @@
 //! What becomes of the records.
 
-use super::{Burst, context, shown};
+use super::{Burst, context, context_of, shown};
 use perfhive_experiment::{
     EventFilter, EventKind, Experiment, Interval, JsonLines, PerfEvent, RecordBatch, Section,
-    SocketLines,
+    SocketLines, ThresholdCrossing,
 };
 use perfhive_testkit::alloc;
 use std::io::{self, Write};
@@ -552,4 +552,16 @@ fn receiver_that_hangs_or_goes_away_is_counted_as_loss() {
     for wrong in ["udp:127.0.0.1:1", "tcp:127.0.0.1", "tcp:192.0.2.1:80"] {
         assert_eq!(SocketLines::connect(wrong).err().unwrap().kind(), io::ErrorKind::InvalidInput);
     }
+}
+
+/// A second instance that appears would have its values in the column of the first.
+#[test]
+fn all_instances_are_refused_even_if_there_is_one() {
+    let experiment = Experiment::builder().start().unwrap();
+    let refused = experiment.bind(Burst::new(1), context_of(shown(), "*"));
+    let message = refused.unwrap_err().to_string();
+    assert!(message.contains("test.host/Engine/Speed#*"), "{message}");
+    assert!(experiment.bind(Burst::new(1), context_of(shown(), "main")).is_ok());
+    let every = Duration::from_millis(1);
+    assert!(ThresholdCrossing::new("x", context_of(shown(), "*"), every, 2.0, 1.0).is_err());
 }
