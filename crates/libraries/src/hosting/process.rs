@@ -18,7 +18,7 @@ use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -272,22 +272,28 @@ type Job = (Command, Sender<io::Result<Child>>);
 /// Starts a process from a thread that lives as long as this process, because the kernel ends a
 /// host when the *thread* that started it ends.
 fn nursery(command: Command) -> io::Result<Child> {
-    static NURSERY: OnceLock<Option<Sender<Job>>> = OnceLock::new();
+    static NURSERY: Mutex<Option<Sender<Job>>> = Mutex::new(None);
     let gone = || io::Error::other("the thread that starts processes is gone");
-    let nursery = NURSERY.get_or_init(|| {
-        let (jobs, queue) = channel::<Job>();
-        let body = move || {
-            for (mut command, reply) in queue {
-                // Without a receiver the process ends by itself: its socket is closed.
-                let _ = reply.send(command.spawn());
-            }
-        };
-        let thread = thread::Builder::new().name("perfhive hosts".to_string());
-        thread.spawn(body).ok().map(|_| jobs)
-    });
     let (reply, answer) = channel();
-    let nursery = nursery.as_ref().ok_or_else(gone)?;
-    nursery.send((command, reply)).map_err(|_| gone())?;
+    let mut nursery = NURSERY.lock().unwrap_or_else(PoisonError::into_inner);
+    let jobs = match nursery.take() {
+        Some(jobs) => jobs,
+        None => {
+            let (jobs, queue) = channel::<Job>();
+            let body = move || {
+                for (mut command, reply) in queue {
+                    // Without a receiver the process ends by itself: its socket is closed.
+                    let _ = reply.send(command.spawn());
+                }
+            };
+            // Where the limit of threads is reached, the next call tries again.
+            thread::Builder::new().name("perfhive hosts".to_string()).spawn(body)?;
+            jobs
+        }
+    };
+    jobs.send((command, reply)).map_err(|_| gone())?;
+    *nursery = Some(jobs);
+    drop(nursery);
     answer.recv().map_err(|_| gone())?
 }
 
