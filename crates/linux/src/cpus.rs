@@ -39,7 +39,7 @@ pub(crate) struct Cpu {
 pub(crate) struct SystemStat {
     /// The processors that are switched on, in the kernel's order.
     pub(crate) cpus: Vec<Cpu>,
-    /// Whether the list of processors is complete.
+    /// Whether the list of processors is complete; `false` if it is empty.
     pub(crate) has_all_cpus: bool,
     pub(crate) switches: Option<u64>,
     pub(crate) running: Option<u64>,
@@ -76,7 +76,7 @@ impl fmt::Display for Damage {
     }
 }
 
-/// The length of a tick of the kernel's user interface, in 100 ns units.
+/// The length, in 100 ns units, of the ticks in which the kernel shows times in `/proc`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ticks {
     units: u64,

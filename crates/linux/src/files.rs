@@ -41,7 +41,8 @@ const TOO_LARGE_AT_ONCE: usize = 4 << 20;
 pub(crate) struct Reader {
     dir: OwnedFd,
     is_procfs: bool,
-    /// Whether a path always leads to the same file: in procfs and sysfs.
+    /// Whether the directory is in procfs or sysfs, where a path always leads to the same file. In
+    /// a copy, a file may be replaced by a new one.
     stays: bool,
     budget: Budget,
     /// The deadline of the collection; `None` for no deadline.
@@ -53,7 +54,8 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Opens the directory. The buffers are allocated at first use.
+    /// A reader below the directory at `path`; an error if the directory cannot be opened. The
+    /// buffers are allocated at first use.
     pub(crate) fn open(path: impl rustix::path::Arg) -> Result<Self, Errno> {
         let dir = open_dir(CWD, path)?;
         // Files of procfs and sysfs are made by the kernel; other files may be replaced by new
@@ -80,26 +82,28 @@ impl Reader {
         self.budget = Budget { limit: Budget::of_program().limit / 2 };
     }
 
-    /// Sets the deadline of the collection.
+    /// Sets the deadline of the collection, for [`is_late`](Self::is_late); `None` for no deadline.
     pub(crate) fn set_deadline(&mut self, deadline: Option<Instant>) {
         self.deadline = deadline;
     }
 
-    /// Whether the deadline has passed. A read that the kernel delays cannot be interrupted, but further
-    /// reads can be left out.
+    /// Whether the deadline has passed; `false` without a deadline. A read that the kernel delays
+    /// cannot be interrupted, but further reads can be left out.
     pub(crate) fn is_late(&self) -> bool {
         self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
-    /// Lists in `out` the numbers above 0 among the names in the directory, ascending.
+    /// Lists in `out`, in place of its contents, the names in the directory that are numbers above
+    /// 0, ascending: below `/proc`, the process IDs.
     pub(crate) fn numbers(&mut self, out: &mut Vec<u32>) -> Result<(), Errno> {
         seek(&self.dir, SeekFrom::Start(0))?;
         list_numbers(&self.dir, &mut self.listing, out)
     }
 
     /// Lists in `out` the numbers above 0 among the names in the directory `path` of a process,
-    /// ascending, as [`numbers`](Self::numbers) does for `self.dir`. The directory `path` stays
-    /// open in `kept` if the budget allows that; otherwise the open directory is returned.
+    /// ascending, as [`numbers`](Self::numbers) does for `self.dir`. If the budget allows it, the
+    /// directory `path` stays open in `kept`, and the result is `None`; otherwise the result is the
+    /// open directory.
     pub(crate) fn numbers_in(
         &mut self,
         kept: &mut KeptFile,

@@ -25,8 +25,8 @@ use rustix::fd::OwnedFd;
 use rustix::io::{Errno, pread, retry_on_intr};
 use tally::{FIELDS, Sums, Tally};
 
-/// The most bytes of image paths that one collection keeps. In the block, which has them in UTF-16,
-/// they take twice as many.
+/// The most bytes of image paths that one collection keeps; further images are left out, with a
+/// fault. In the block, which has the paths in UTF-16, they take twice as many.
 const MOST_PATHS: usize = 128 << 20;
 
 /// Which of this module's objects a collection wants, and for which of them it wants the memory

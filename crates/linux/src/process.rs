@@ -105,8 +105,9 @@ pub(crate) fn provider(root: &ProcRoot, options: &LinuxOptions) -> impl Provider
 
 struct ProcessSession {
     root: ProcRoot,
-    /// The session for collections that do not want all processes. It is separate because the state
-    /// that this session keeps from one collection to the next is of all processes.
+    /// The session for collections that do not want all processes; `None` until the first such
+    /// collection. It is separate because the state that this session keeps from one collection to
+    /// the next is of all processes.
     of_few: Option<Box<Self>>,
     few: Few,
     reader: ProcessReader,
@@ -367,7 +368,8 @@ impl ProcessSession {
 }
 
 /// Adds to `total` the counts that ended processes had when they were last seen, and the processor
-/// time that they used between then and their end.
+/// time that they used between then and their end. That time is added only if all processes were
+/// met (`complete`) and read, and `kernel` has the kernel's own sums over them.
 fn add_ended(
     total: &mut Sum,
     ended: &mut Ended<GROWING>,

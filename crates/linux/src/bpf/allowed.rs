@@ -32,8 +32,8 @@ pub(super) fn check(root: &ProcRoot) -> Result<(), Refusal> {
 }
 
 /// Checks the capabilities of this thread: `CAP_SYS_PTRACE`, and either `CAP_SYS_ADMIN` or both
-/// `CAP_BPF` and `CAP_PERFMON`. This is checked before each run, since a program may give up
-/// capabilities.
+/// `CAP_BPF` and `CAP_PERFMON`. The error names the missing ones. This is checked before each run,
+/// since a program may give up capabilities.
 pub(crate) fn capabilities() -> Result<(), Refusal> {
     let sets = rustix::thread::capabilities(None)
         .map_err(|error| Refusal::new(format!("capabilities: {error}")))?;
@@ -54,7 +54,7 @@ pub(crate) fn capabilities() -> Result<(), Refusal> {
 }
 
 /// Checks that the folder is this program's own `/proc`, that the program is in the first
-/// namespaces, and that no processes are hidden.
+/// namespaces, and that no processes are hidden; the error names the first of these that is not so.
 fn own_proc(proc: &Path) -> Result<(), Refusal> {
     let name = proc.display();
     let not_own = || Refusal::new(format!("{name} is not this system's own /proc"));

@@ -16,7 +16,8 @@ const NUMBERS_AT: usize = 8;
 const NAMES_AT: usize = NUMBERS_AT + MOST_NUMBERS * 4;
 const SIZE: usize = NAMES_AT + MOST_NAMES * TEXT_AND_MASK;
 
-/// The process IDs and names of the chosen processes, in the form in which the program reads them.
+/// The process IDs and names of the chosen processes, in the form in which the BPF program reads
+/// them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Chosen {
     numbers: usize,
@@ -26,7 +27,7 @@ pub(crate) struct Chosen {
 
 impl Chosen {
     /// Sets the chosen processes, by process ID and by name. Returns `false`, and changes nothing,
-    /// if there are more than the program has room for.
+    /// if there are more than the BPF program has room for.
     pub(crate) fn set(&mut self, numbers: &[u32], names: &[Arc<NamePattern>]) -> bool {
         if numbers.len() > MOST_NUMBERS || names.len() > MOST_NAMES {
             return false;
@@ -46,7 +47,7 @@ impl Chosen {
         true
     }
 
-    /// The bytes that the program reads.
+    /// The bytes that the BPF program reads; empty before the first [`set`](Self::set).
     #[cfg(perfhive_bpf)]
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
@@ -91,7 +92,8 @@ fn text_and_mask(pattern: &NamePattern) -> ([u8; NAME], [u8; NAME]) {
 mod tests {
     use super::*;
 
-    /// What the program does with a name.
+    /// Whether the BPF program, which compares as this function does, takes `name` for a name that
+    /// `pattern` may match.
     fn is_named(pattern: &str, name: &str) -> bool {
         let (text, mask) = text_and_mask(&NamePattern::with_wildcards(pattern));
         let mut known = [0; NAME];

@@ -29,16 +29,16 @@ pub(super) struct Loadable<'a> {
 /// functions are only for programs that are also under the GPL.
 const LICENCE: &[u8] = b"Dual MIT/GPL\0";
 
-/// The size in bytes of an instruction.
+/// The size in bytes of a BPF instruction.
 const INSTRUCTION: usize = 8;
 /// The size in bytes of a record in [`Loadable::functions`].
 const FUNCTION: usize = 8;
 /// The size in bytes of a record in [`Loadable::members`].
 const MEMBER: usize = 16;
-/// The size in bytes of an array's key.
+/// The size in bytes of the key of an array map: the index of an entry.
 const KEY: u32 = 4;
 
-/// The number of the command that makes a map.
+/// The number of the command of the system call `bpf` that makes a map.
 const MAP_CREATE: u32 = 0;
 const MAP_UPDATE_ELEM: u32 = 2;
 const PROG_LOAD: u32 = 5;
@@ -46,7 +46,8 @@ const PROG_RUN: u32 = 10;
 const BTF_LOAD: u32 = 18;
 
 const PROG_TYPE_SYSCALL: u32 = 31;
-/// The flag of a program that may sleep, as a program of this type must.
+/// The flag of a program that may sleep, which a program that is run by a system call
+/// ([`PROG_TYPE_SYSCALL`]) must have.
 const MAY_SLEEP: u32 = 1 << 4;
 
 /// The most times that loading is tried. A signal may interrupt the kernel's check of the program
@@ -105,7 +106,7 @@ pub(super) struct Array {
 }
 
 impl Array {
-    /// Makes a map of `entries` entries.
+    /// Makes a map of `entries` entries, as `map` describes it.
     pub(super) fn new(map: &Map, entries: u32) -> Result<Self, Errno> {
         #[repr(C)]
         struct Attributes {
@@ -182,7 +183,7 @@ pub(super) fn load_types(types: &[u8]) -> Result<OwnedFd, Errno> {
     unsafe { call_for_descriptor(BTF_LOAD, &mut attributes) }
 }
 
-/// Loads a program into the kernel; returns its descriptor.
+/// Loads a program into the kernel, in up to [`TRIES`] tries; returns its descriptor.
 pub(super) fn load_program(program: &Loadable<'_>) -> Result<OwnedFd, Errno> {
     #[repr(C)]
     struct Attributes {

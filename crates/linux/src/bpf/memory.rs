@@ -27,7 +27,8 @@ pub(super) struct Mapped<T> {
 }
 
 impl<T: Plain> Mapped<T> {
-    /// Maps an array of `count` entries, each of the size of `T`.
+    /// Maps an array of `count` entries into this process; an error if its entries do not have the
+    /// size of `T`.
     pub(super) fn new(map: Array, count: u32) -> Result<Self, Errno> {
         if map.value_size() as usize != size_of::<T>() {
             return Err(Errno::INVAL);

@@ -4,7 +4,7 @@ use super::{Chosen, ProcessDetail, ProcessSlot, Refusal, Room, ThreadSlot, Wants
 use crate::root::ProcRoot;
 use std::convert::Infallible;
 
-/// A program that cannot be loaded.
+/// The stand-in for the BPF program, of which no value exists: loading it always fails.
 pub(crate) struct Program(Infallible);
 
 impl Program {

@@ -32,7 +32,7 @@ pub(crate) struct Program {
     /// The loaded program that looks up some tasks; `None` if only the program for all processes
     /// was loaded.
     read_some: Option<OwnedFd>,
-    /// The map of the chosen processes.
+    /// The map from which the program reads which processes are chosen.
     choice: Array,
     processes: Mapped<ProcessSlot>,
     details: Mapped<ProcessDetail>,
@@ -91,9 +91,10 @@ impl Program {
         })
     }
 
-    /// Reads all processes, or with `chosen` the chosen processes and perhaps others with names that
-    /// begin alike. Returns the numbers of processes and threads found, which may exceed the room.
-    /// `processors` is the highest number of an active processor, plus 1.
+    /// Runs the program, which fills the slots: with all processes, or with `chosen` the chosen
+    /// processes and perhaps others with names that begin alike. Returns the numbers of processes
+    /// and threads found, which may exceed the room. `processors` is the highest number of an
+    /// active processor, plus 1.
     pub(crate) fn run(
         &mut self,
         wants: Wants,
@@ -226,7 +227,8 @@ mod tests {
         }
     }
 
-    /// The sum over processors is counted once, however many are said to exist.
+    /// The pages of a process, of which each processor counts a part, have the same sum if the
+    /// program is told of more processors than exist.
     #[test]
     fn processors_that_are_not_there_have_no_pages() {
         let room = Room::of(4000, 0).unwrap();

@@ -42,7 +42,8 @@ pub(crate) struct ProcessSlot {
     pub(crate) wanted: u16,
     /// Not 0 if all values but the threads are the same as in the run before.
     pub(crate) same: u16,
-    /// The index of the first slot of the process's threads, if threads were wanted.
+    /// The index of the first slot of the process's threads among the slots of all threads, if
+    /// threads were wanted.
     pub(crate) first_thread: u32,
     pub(crate) thread_slots: u32,
     pub(crate) unused: u32,
@@ -74,7 +75,7 @@ pub(crate) struct ProcessDetail {
     pub(crate) user: u64,
     pub(crate) kernel: u64,
     pub(crate) runtime: u64,
-    /// The time in user mode that `/proc` showed last.
+    /// The time in user mode that `/proc` showed when the process was last read there.
     pub(crate) user_told: u64,
     pub(crate) kernel_told: u64,
     pub(crate) minor_faults: u64,

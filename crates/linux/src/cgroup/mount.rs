@@ -87,7 +87,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The path at which `point`, a mount point of the machine, is found from here; `None` if the
+/// The path by which this program reaches `point`, a mount point of the machine; `None` if the
 /// folders of `root` do not contain it.
 fn below(root: &ProcRoot, point: &Path) -> Option<PathBuf> {
     if let (Some(sys), Ok(rest)) = (root.sys(), point.strip_prefix("/sys")) {

@@ -90,7 +90,8 @@ impl Processes {
         });
     }
 
-    /// Writes Cgroup Process if `parent` is Cgroup, or Container Process if it is Container.
+    /// Writes Cgroup Process if `parent` is Cgroup, or Container Process if it is Container. A
+    /// process is left out if its group or container is not an instance of `parent`.
     pub(super) fn write(
         &self,
         layouts: &mut Layouts,

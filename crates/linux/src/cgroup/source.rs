@@ -263,7 +263,7 @@ pub(super) const JOB: &[Source] = &[
 ];
 
 impl Source {
-    /// The counters that are read from the file.
+    /// The title indexes of the counters that are read from the file.
     pub(super) fn counters(&self) -> impl Iterator<Item = u32> + '_ {
         let (fields, numbers, single) = match &self.form {
             FileFormat::Lines(fields)
@@ -279,7 +279,8 @@ impl Source {
         fields.chain(numbers.iter().map(|(counter, _)| *counter)).chain(single)
     }
 
-    /// Reads the file of a group and sets its counters in `row`.
+    /// Reads the file of a group and sets its counters in `row`. A counter for which the file has
+    /// no value is not set. Damage of the file is a fault.
     pub(super) fn fill(
         &self,
         reader: &mut GroupReader,
@@ -318,7 +319,8 @@ struct Damage {
 
 const DAMAGE: Damage = Damage { word: b"" };
 
-/// Reads [`FileFormat::Lines`]. A missing word is not damage: this kernel does not have the number.
+/// Sets in `row` the counters of a text with the format [`FileFormat::Lines`]. A missing word is
+/// not damage: this kernel does not have the number.
 fn lines(text: &[u8], fields: &'static [Field], row: &mut CounterValues) -> Result<(), Damage> {
     let (lines, cut) = whole_lines(text);
     let mut damage = if cut || text.is_empty() { Err(DAMAGE) } else { Ok(()) };
@@ -357,7 +359,8 @@ fn limit(text: &[u8], counter: u32, row: &mut CounterValues) -> Result<(), Damag
     Ok(())
 }
 
-/// Reads [`FileFormat::Quota`] in percent of one processor, rounded down.
+/// Sets in `row` the counter of a text with the format [`FileFormat::Quota`]: percent of one
+/// processor, rounded down. The quota `max` sets nothing.
 fn quota(text: &[u8], counter: u32, row: &mut CounterValues) -> Result<(), Damage> {
     let mut words = Words::new(text);
     let quota = words.next_word().ok_or(DAMAGE)?;
@@ -369,9 +372,9 @@ fn quota(text: &[u8], counter: u32, row: &mut CounterValues) -> Result<(), Damag
     Ok(())
 }
 
-/// Reads [`FileFormat::Devices`]. A device without input or output has no words, and on some
-/// kernels no line end either. So the words of the whole text are summed, without regard to lines.
-/// A text without any number gives 0.
+/// Sets in `row` the counters of a text with the format [`FileFormat::Devices`]. A device without
+/// input or output has no words, and on some kernels no line end either. So the words of the whole
+/// text are summed, without regard to lines. A text without any number gives 0.
 fn devices(text: &[u8], fields: &'static [Field], row: &mut CounterValues) -> Result<(), Damage> {
     let last = text.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
     if !last.is_empty() && (!last.ends_with(b" ") || last.contains(&b'=')) {

@@ -71,7 +71,9 @@ impl Walk {
         Ok(())
     }
 
-    /// Finds the groups of one hierarchy.
+    /// Adds the groups of the hierarchy at the position `number`. An error means that its root
+    /// cannot be read; a group below that cannot be listed, though it exists and may be read, is a
+    /// fault.
     fn run_one(
         &mut self,
         reader: &GroupReader,
@@ -133,8 +135,8 @@ impl Walk {
         self.found.push(FoundGroup { start, length, hierarchy, depth, is_leaf, inode });
     }
 
-    /// Adds the children of the group at the position `at`. Returns `false` if the limit of groups
-    /// is reached.
+    /// Adds the children of the group at the position `at` of the groups found. Returns `false` if
+    /// the limit of groups is reached; an error if the group cannot be listed.
     fn list(&mut self, at: usize, hierarchy: &Hierarchy) -> Result<bool, Errno> {
         let Some(found) = self.found.get(at) else {
             return Ok(true);

@@ -98,7 +98,8 @@ impl Devices {
         std::mem::take(&mut self.changed)
     }
 
-    /// Takes the text of `diskstats` as the next sample.
+    /// Takes the text of `diskstats` as the next sample; a damaged line is a fault. `sys` tells
+    /// which devices are disks, and which were replaced.
     pub(super) fn update(
         &mut self,
         text: &[u8],
@@ -269,7 +270,8 @@ impl Device {
     }
 }
 
-/// Whether a device has no medium (its size is 0) and has never done anything.
+/// Whether a device has no medium (its size is 0) and has never done anything; `false` if the size
+/// cannot be read.
 fn is_empty(line: &Line<'_>, size_path: &CString, sys: Option<&mut Sys>) -> bool {
     line.is_unused() && sys.is_some_and(|sys| sys.number(size_path) == Some(0))
 }
@@ -304,7 +306,8 @@ fn is_path_of_nvme(name: &[u8]) -> bool {
     rest.is_some_and(|rest| rest.starts_with(b"n"))
 }
 
-/// Whether the name is an area beside the disk on the same chip: `mmcblk0boot0`, `mmcblk0rpmb`.
+/// Whether a device of this name is an area beside the disk on the same chip: `mmcblk0boot0`,
+/// `mmcblk0rpmb`.
 fn is_area_of_emmc(name: &[u8]) -> bool {
     let rest = name.strip_prefix(b"mmcblk").map(without_digits).unwrap_or_default();
     [&b"boot"[..], b"rpmb", b"gp"].iter().any(|area| rest.starts_with(area))

@@ -227,7 +227,7 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// Whether a path is a folder or lies below that folder.
+/// Whether `path` is the folder itself or lies below it.
 fn lies_in(path: &[u8], folder: &[u8]) -> bool {
     let rest = path.strip_prefix(folder.strip_suffix(b"/").unwrap_or(folder));
     rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'/')))

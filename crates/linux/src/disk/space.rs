@@ -6,7 +6,8 @@ use rustix::fs::{CWD, Mode, OFlags, fstat, fstatfs, fstatvfs, major, minor, open
 use rustix::io::{Errno, retry_on_intr};
 use std::ffi::CStr;
 
-/// `BTRFS_SUPER_MAGIC` and `BCACHEFS_SUPER_MAGIC`.
+/// The numbers by which `fstatfs` identifies btrfs and bcachefs (`BTRFS_SUPER_MAGIC` and
+/// `BCACHEFS_SUPER_MAGIC`).
 const POOL_MAGICS: [u64; 2] = [0x9123_683e, 0xca45_1a4e];
 
 /// The space of a file system. Sizes are in bytes.
@@ -57,8 +58,8 @@ impl Refusal {
     }
 }
 
-/// The space of a file system, from the first of its mount points that can be reached; the error is
-/// the first failure.
+/// The space of a file system, from the first of its mount points that can be reached. The error is
+/// the first failure, or [`Refusal::Covered`] if it has no mount point that may be looked up.
 pub(super) fn ask(volume: &Volume) -> Result<Space, Refusal> {
     let mut refusal = None;
     for place in &volume.places {

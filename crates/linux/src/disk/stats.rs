@@ -53,7 +53,7 @@ pub(super) struct Line<'a> {
 pub(super) enum Damage<'a> {
     /// The line of the device with this name is damaged.
     Of(&'a [u8]),
-    /// The line has no name.
+    /// The line has no device number or no name.
     Line,
 }
 

@@ -48,7 +48,8 @@ impl Volumes {
         self.list.iter().filter(|mounted| mounted.is_there)
     }
 
-    /// Updates the volumes from the text of the table of mounts.
+    /// Updates the volumes from the text of the table of mounts, and finds the devices of pools
+    /// among `devices`.
     pub(super) fn update(
         &mut self,
         text: &[u8],

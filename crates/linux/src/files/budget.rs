@@ -65,7 +65,8 @@ impl Budget {
         KEPT.load(Ordering::Relaxed) < self.limit
     }
 
-    /// Stores a descriptor in `kept` and counts it; returns it instead if the budget is used up.
+    /// Stores a descriptor in `kept`, counts it, and returns `None`; returns the descriptor instead
+    /// if the budget is used up.
     pub(super) fn keep(self, fd: OwnedFd, kept: &mut KeptFile) -> Option<OwnedFd> {
         let take = |kept| (kept < self.limit).then_some(kept + 1);
         match KEPT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {

@@ -130,7 +130,8 @@ impl Tally {
         self.expected = 0;
     }
 
-    /// Adds a line of `maps` or `smaps`.
+    /// Adds a line of `maps` or `smaps`; an error if it is invalid, or if the process has mapped
+    /// too many files.
     pub(super) fn line(&mut self, line: &[u8]) -> Result<(), Broken> {
         if !is_header(line) {
             return self.field(line);
@@ -244,7 +245,8 @@ impl Tally {
         self.paths.get(file.path.0..file.path.1).unwrap_or_default()
     }
 
-    /// The position in `files` of the file with this path; a new file is added.
+    /// The position in `files` of the file with this path; a new file is added. An error beyond
+    /// [`MOST_FILES`] or [`MOST_BYTES`].
     fn file(&mut self, path: &[u8]) -> Result<usize, Broken> {
         // The mappings of a file mostly follow one another.
         if let Current::File(last) = self.current

@@ -311,7 +311,7 @@ struct Link<'a> {
 }
 
 impl Link<'_> {
-    /// The kernel's index of the interface.
+    /// The kernel's index of the interface; `None` if it cannot be read.
     fn number(&mut self) -> Option<u64> {
         self.attribute("/ifindex", number)
     }
@@ -356,8 +356,9 @@ impl Link<'_> {
 struct Speed(Option<u64>);
 
 impl Speed {
-    /// Parses a speed in Mbit/s; `None` for a text that is no speed. A driver that does not know the speed
-    /// gives −1, which older kernels cut to 16 bits or print unsigned, or 0.
+    /// Parses a speed in Mbit/s; `None` for a text that is no speed. A driver that does not know
+    /// the speed gives −1, which older kernels cut to 16 bits or print unsigned, or 0: the result
+    /// is then `Speed(None)`.
     fn parse(text: &[u8]) -> Option<Self> {
         if text == b"-1" {
             return Some(Self(None));

@@ -14,9 +14,10 @@ use std::fmt;
 /// A fault of a file or of a section in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Damage {
-    /// The section is missing.
+    /// The section with this name is missing.
     Missing(&'static str),
-    /// The line of numbers is missing, or has not as many words as the line of names.
+    /// The section with this name has no line of numbers, or one that has not as many words as the
+    /// line of names.
     Uneven(&'static str),
     /// The section, and a name in it that has no valid number.
     NoNumber(&'static str, &'static str),
@@ -198,7 +199,8 @@ mod tests {
         PROTOCOLS.iter().find(|known| known.object.index == row.object().index).unwrap()
     }
 
-    /// Fills a row of a protocol from the text of one of its files.
+    /// Fills a row of a protocol from the text of one of its files; returns the damage that was
+    /// found.
     fn run(text: &str, file: File, row: &mut CounterValues) -> Vec<Damage> {
         let Protocol { sections, rows, .. } = protocol(row);
         let section = sections.iter().find(|section| section.file == file).unwrap();

@@ -165,7 +165,8 @@ mod tests {
         bytes
     }
 
-    /// A message about a discipline of an interface below `parent`, with its name before the statistics.
+    /// A message about a discipline of `interface` below `parent`, in which `packets` packets wait.
+    /// The discipline's name is before the statistics.
     fn discipline(interface: u32, parent: u32, packets: u32) -> Vec<u8> {
         let mut body = [0, interface, 0x10000, parent, 0].map(u32::to_ne_bytes).concat();
         body.extend(attribute_of(1, b"fq_codel\0"));

@@ -23,7 +23,8 @@ use crate::root::ProcRoot;
 /// readings of `/proc`, so that a session of one or two collections does not load the program.
 const FIRST: u32 = 3;
 
-/// The most times that one collection runs the program, each time with more room for slots.
+/// The most times that the program is run for one reading, each time with more room for slots than
+/// before. If there is still too little room, BPF is refused.
 const ENLARGEMENTS: u32 = 3;
 
 /// The number of processors that is assumed if it is not known: more than any kernel has.
@@ -134,8 +135,9 @@ impl BpfReader {
         Ok(false)
     }
 
-    /// Loads the program at the end of a collection, if loading is due. If it were loaded before the
-    /// processes are read, their times would be much later than the sample's clocks.
+    /// Loads the program at the end of a collection, if loading is due: with
+    /// [`ReaderChoice::Auto`], after [`FIRST`] collections. If it were loaded before the processes
+    /// are read, their times would be much later than the sample's clocks.
     pub(super) fn get_ready(
         &mut self,
         wants: Wants,
@@ -218,7 +220,9 @@ impl BpfReader {
         Ok(())
     }
 
-    /// Runs the program, and loads it before if it is not loaded or has too little room for slots.
+    /// Runs the program, for the chosen processes if `is_chosen`, otherwise for all. Loads the
+    /// program before if it is not loaded or has too little room for slots. `count` is the number
+    /// of processes that is expected.
     fn run(
         &mut self,
         wants: Wants,

@@ -25,7 +25,8 @@ pub(super) fn needs_proc(marks: u32, threads: u32, wanted: ProcessColumns) -> bo
         || marks & MARK_NO_RESIDENT != 0 && (wanted.peaks || wanted.swap)
 }
 
-/// Makes the sample of the process in a slot; `false` if the process has ended.
+/// Makes `sample` from the slot of a process and its processor time `time`; returns `false` if the
+/// process has ended. Without `open`, the counters from `io` have no value.
 pub(super) fn from_slot(
     (slot, detail): (&ProcessSlot, &ProcessDetail),
     time: CpuTimes,
@@ -96,7 +97,8 @@ fn schedule([priority, real_time, policy]: [u32; 3]) -> [u64; 3] {
     [priority.saturating_sub(100), real_time, policy].map(u64::from)
 }
 
-/// Makes the sample of the thread in a slot.
+/// The sample of the thread in a slot, with the processor time `time` and the start time `start`, a
+/// FILETIME.
 pub(super) fn thread_from_slot(
     slot: &ThreadSlot,
     time: CpuTimes,

@@ -77,8 +77,8 @@ pub(super) struct ProcessColumns {
     pub(super) swap: bool,
     pub(super) counts: ThreadSums,
     pub(super) descriptors: bool,
-    /// Whether only few processes are wanted, and of them no counter from `statm`; these counters
-    /// then have no value.
+    /// Whether only few processes are wanted, and of them no counter from `statm` and not Virtual
+    /// Bytes; the counters from `statm` then have no value.
     pub(super) no_memory: bool,
     /// Whether only few processes are wanted, and of them no counter from `io`; these counters then
     /// have no value.

@@ -19,7 +19,8 @@ struct Cell {
     length: usize,
     /// The position of the instance in its block, modulo [`ALIGNMENT`].
     phase: usize,
-    /// The run in which the instance was written or found unchanged; 0 for none.
+    /// The number ([`Copies::run`]) of the run in which the instance was written or found
+    /// unchanged; 0 for none.
     run: u64,
     /// Whether the values of the instance are in the sums.
     counted: bool,
@@ -30,7 +31,8 @@ struct Cell {
 pub(super) struct Copies {
     /// The counters of the written instances; `None` before the first.
     wanted: Option<ProcessColumns>,
-    /// The number of the newest run of the BPF program that was written completely.
+    /// The number of the newest run of the BPF program that was written completely; `None` if there
+    /// was none, or while another run is being written.
     ended: Option<u64>,
     /// The number of the run of the BPF program that is being written.
     newest: u64,
@@ -39,7 +41,8 @@ pub(super) struct Copies {
     /// run before.
     run: u64,
     bytes: Vec<u8>,
-    /// The number of bytes that belong to instances in use.
+    /// The number of bytes in `bytes` that belong to the instances of `cells`; the others are
+    /// holes.
     live: usize,
     cells: Vec<Cell>,
     /// The values of the processes, by slot.
@@ -242,19 +245,20 @@ mod tests {
         ObjectSpec, ObjectTemplate, TitleIndex,
     };
 
-    /// A process: what changes with each step that it does.
+    /// A process of the test: its state in one run.
     #[derive(Clone, Copy)]
     struct Process {
         pid: u32,
         steps: u32,
-        /// As of the run before, what the reader finds out.
+        /// Whether the reader finds the process unchanged since the run before.
         same: bool,
-        /// Gone when it is asked for.
+        /// Whether the process has ended when the reader asks for it.
         gone: bool,
     }
 
     impl Process {
-        /// Whether the process is written without being kept: it is read from `/proc`.
+        /// Whether the process is read from `/proc`: its instance is written without being kept for
+        /// copying.
         fn is_plain(&self) -> bool {
             self.pid % 11 == 5
         }
@@ -278,7 +282,7 @@ mod tests {
         sample
     }
 
-    /// The counter block of `_Total`.
+    /// The values in the counter block of `_Total`.
     fn told(sum: Sum) -> Vec<u64> {
         let mut total = sum.into_total(FileTime(1), ProcessColumns::default(), 16);
         total.block().to_vec()
@@ -295,8 +299,8 @@ mod tests {
         object.instance_prefix(&head, sample(process).block()).unwrap();
     }
 
-    /// The block and the values of `_Total`, with copies of what is kept, and how many
-    /// instances were copied.
+    /// The block that is written with copies of kept instances, the values of `_Total`, and the
+    /// number of instances that were copied.
     fn by_copies(
         copies: &mut Copies,
         (run, wanted): (u64, ProcessColumns),

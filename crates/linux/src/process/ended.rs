@@ -39,7 +39,7 @@ pub(super) struct Ended<const N: usize> {
     /// Whether this collection read everything that it met.
     all_read: bool,
     before: Option<Times>,
-    /// A mask of the counts, for [`begin_with`](Self::begin_with).
+    /// The mask of counts that was last given to [`begin_with`](Self::begin_with); 0 before.
     counts: u64,
 }
 
@@ -79,7 +79,8 @@ impl<const N: usize> Ended<N> {
     }
 
     /// Notes a process or thread that exists. `count` gives its count at a position; `None` for a
-    /// count that was not read, which stays as it was.
+    /// count that was not read, which stays as it was. If the `start` time differs from before, the
+    /// earlier process or thread with this key has ended.
     pub(super) fn meet(&mut self, key: u64, start: u64, count: impl Fn(usize) -> Option<u64>) {
         self.pass(key);
         let fresh = |counts| Seen { key, start, gone: false, counts, unread: 0 };
@@ -141,7 +142,8 @@ impl<const N: usize> Ended<N> {
     }
 
     /// Ends a collection: processes or threads that were not met have ended if the collection is
-    /// `complete`. Returns the counts that must be added to the sums over those that were met.
+    /// `complete`. Returns the counts that must be added to the sums over those that were met: the
+    /// counts of all that ended, and the counts that could not be read now.
     pub(super) fn end(&mut self, complete: bool) -> [u64; N] {
         if complete {
             self.pass(u64::MAX);
@@ -162,8 +164,8 @@ impl<const N: usize> Ended<N> {
 
     /// The processor time in programs and in the kernel that ended processes used after they were
     /// last seen: the growth of the kernel's sums, less the growth of the sums over the processes.
-    /// It is 0 unless a process has ended, or was created and never met. `born` is the number of
-    /// new processes that were met, and `now` has both kinds of sums.
+    /// It is 0 at the first call, and unless a process has ended, or was created and never met.
+    /// `born` is the number of new processes that were met, and `now` has both kinds of sums.
     pub(super) fn unseen(&mut self, born: usize, now: Times) -> [u64; 2] {
         let before = self.before.replace(now);
         let unseen = |before: &Times| {
@@ -200,7 +202,8 @@ impl<const N: usize> Ended<N> {
 }
 
 impl<const N: usize> Seen<N> {
-    /// Adds the counts that were not read when it was last met.
+    /// Adds to `sum` the counts of this process or thread that were not read when it was last met:
+    /// each as it was last read.
     fn add_unread(&self, sum: &mut [u64; N]) {
         let is_unread = |place: usize| self.unread & (1 << place) != 0;
         let counts = sum.iter_mut().zip(&self.counts).enumerate();
@@ -220,7 +223,8 @@ fn add<const N: usize>(sum: &mut [u64; N], counts: &[u64; N]) {
 mod tests {
     use super::*;
 
-    /// A collection of processes: number, start, and one count.
+    /// The sum that `_Total` has after a collection in which the processes `there` were met. Each
+    /// has its number, its start time, and its one count.
     fn total(ended: &mut Ended<1>, there: &[(u64, u64, u64)], complete: bool) -> u64 {
         ended.begin();
         for (key, start, count) in there {

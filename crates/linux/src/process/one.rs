@@ -36,7 +36,7 @@ pub(super) struct OneProcess {
     base: TimeBase,
     clock: LinuxClock,
     used: Option<Used>,
-    /// Whether a counter of memory is wanted.
+    /// Whether a counter from `statm` is wanted.
     memory: bool,
     /// The positions of the values from `statm`.
     memory_at: Range<usize>,
@@ -161,7 +161,8 @@ impl OneProcess {
         }
     }
 
-    /// Reads the values without `stat` into the sample; `None` once the process has ended.
+    /// Reads the values into the sample from the source that takes the place of `stat` ([`Used`]);
+    /// `None` if there is no such source, or once the process has ended.
     fn read_used(&mut self) -> Option<()> {
         let usage = match self.used.as_ref()? {
             // If the open `statm` still shows memory afterwards, the process lived when its clock was
@@ -189,9 +190,10 @@ impl OneProcess {
 }
 
 impl InstanceReader for OneProcess {
-    /// Reads the counters. A process that has ended gives one more sample while it is a zombie: the
-    /// times and faults of its whole life, without memory, handles and threads. After that the error
-    /// is [`NoValue::Vanished`].
+    /// Reads the counters into `out`: `None` for a counter that has no value now. Returns the time
+    /// from reading the clocks to reading the values. A process that has ended gives one more
+    /// sample while it is a zombie: the times and faults of its whole life, without memory, handles
+    /// and threads. After that the error is [`NoValue::Vanished`].
     fn read(&mut self, out: &mut [Option<RawSample>]) -> Result<Duration, NoValue> {
         if self.has_ended {
             return Err(NoValue::Vanished);

@@ -1,8 +1,8 @@
 //! Sorting processes by number when they are in the order of their births.
 
-/// Sorts `order` by number; fast if its entries are in the order of births. There numbers ascend
-/// except where they began anew, so that there are a few ascending runs. `room` is for merging, and
-/// is kept for its allocation.
+/// Sorts the pairs in `order` by their first part, the number of a process or thread; fast if the
+/// pairs are in the order of births. There numbers ascend except where they began anew, so that
+/// there are a few ascending runs. `room` is for merging, and is kept for its allocation.
 pub(super) fn sort_by_number(order: &mut Vec<(u32, u32)>, room: &mut Vec<(u32, u32)>) {
     let turn = |list: &[(u32, u32)]| {
         let ahead = list.windows(2).position(|pair| pair.first() > pair.last());

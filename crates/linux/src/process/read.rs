@@ -55,9 +55,9 @@ pub(super) struct ProcessReader {
     kernel: Kernel,
     pub(super) buffers: Buffers,
     pub(super) resting: Resting,
-    /// The batch that was read last.
+    /// The processes of the batch that was read last, also those that ended while they were read.
     slots: Vec<Slot>,
-    /// The names of that batch, one behind the other.
+    /// The instance names of the processes in `slots`, one behind the other.
     names: Vec<u16>,
     /// The numbers of the threads of a process; a buffer for reuse.
     tids: Vec<u32>,
@@ -91,7 +91,7 @@ impl ProcessReader {
         &self.name
     }
 
-    /// Sets the name of a process that the BPF reader read.
+    /// Sets [`name`](Self::name) to the instance name of a process that the BPF reader read.
     pub(super) fn set_name(&mut self, name: &[u8], pid: u32) {
         instance_name(name, pid, &mut self.name);
     }
@@ -181,8 +181,9 @@ impl ProcessReader {
     }
 
     /// Reads the counters from `statm` of a process into an empty sample. The `stat` of the process
-    /// must have been read before. Returns `false` if `statm` does not show the process's memory: the
-    /// file holds zeros once the first thread has ended.
+    /// must have been read before. Returns `false` if `statm` does not show the process's memory:
+    /// the process no longer exists, the file cannot be read, or it holds zeros because the first
+    /// thread has ended.
     pub(super) fn memory_of(&mut self, known: &mut Tracked, sample: &mut Sample) -> bool {
         sample.push([0; STAT_COUNTERS]);
         let read = self.memory(known, sample).is_ok();
@@ -340,7 +341,8 @@ impl ProcessReader {
         self.slots = slots;
     }
 
-    /// Reads the threads of processes with a single thread.
+    /// Reads, for each process in the batch that has a single thread, this thread into
+    /// [`Slot::thread`].
     fn first_threads(&mut self, batch: &mut [Tracked]) {
         let mut slots = std::mem::take(&mut self.slots);
         for slot in slots.iter_mut().filter(|slot| !slot.gone) {
@@ -379,7 +381,8 @@ impl ProcessReader {
     }
 
     /// Sets the size of a resting process from `stat`, since `statm` did not give it. Does nothing
-    /// for a process that does not rest.
+    /// for a process that does not rest. If `stat` cannot be read, the process is marked as unread
+    /// and the result is the error [`Gone`].
     fn size_from_stat(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<(), Gone> {
         if !known.rests {
             return Ok(());
@@ -399,7 +402,8 @@ impl ProcessReader {
         Err(Gone)
     }
 
-    /// Adds the number of open descriptors as the kernel gives it: as the size of the folder `fd`.
+    /// Adds the number of open descriptors to `sample` as the kernel gives it, as the size of the
+    /// folder `fd`; adds no value if it cannot be read.
     fn told_descriptors(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<(), Gone> {
         let pid = known.pid;
         let size = match self.of_few && known.alive == pid {
@@ -455,8 +459,8 @@ impl ProcessReader {
         Ok(())
     }
 
-    /// Adds the number of open descriptors; adds no value if it cannot be read. The descriptors are
-    /// counted one by one if the kernel does not give their number.
+    /// Adds the number of open descriptors to `sample`; adds no value if it cannot be read. The
+    /// descriptors are counted one by one if the kernel does not give their number.
     fn descriptors(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<(), Gone> {
         if self.kernel.counts_descriptors(&self.files.reader) {
             return self.told_descriptors(known, sample);
@@ -500,8 +504,9 @@ impl ProcessReader {
     }
 }
 
-/// Writes the instance name of a process into `out`. The names `Idle` and `_Total` are taken: a
-/// process of such a name gets its number in parentheses behind the name.
+/// Writes the instance name of a process into `out`. The names `Idle` and `_Total` are taken, also
+/// in other cases of letters: a process of such a name gets its number in parentheses behind the
+/// name.
 fn instance_name(name: &[u8], pid: u32, out: &mut Vec<u16>) {
     utf16_name(name, out);
     if [&b"_total"[..], b"idle"].iter().any(|taken| name.eq_ignore_ascii_case(taken)) {

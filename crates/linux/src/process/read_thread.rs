@@ -126,7 +126,7 @@ impl TaskFiles<'_> {
         Some(())
     }
 
-    /// Reads the file `name` of a thread; `None` if it cannot be read.
+    /// Reads the file `name` of a thread, for [`ProcFiles::text`]; `None` if it cannot be read.
     fn further(&self, reader: &mut ProcFiles, tid: u32, name: &str) -> Option<()> {
         let files = &mut reader.reader;
         let read = match self.folder {

@@ -35,25 +35,28 @@
 use crate::files::{KeptFile, PidPath, Reader};
 use crate::parse::{Io, PF_EXITING, Stat, Words, number};
 
-/// The least number of full readings without a change before a process is looked at.
+/// The least number of full readings without a change before a process is looked at: before its
+/// `schedstat` is read to find out whether it rests.
 const LEAST_PATIENCE: u8 = 2;
 /// The largest number of full readings without a change before a process that often runs is looked
-/// at: at most one look in so many readings is in vain.
+/// at (its `schedstat` is read): at most one look in so many readings is in vain.
 const MOST_PATIENCE: u8 = 128;
-/// The number of processes for which a collection may make one look in vain; one more is always allowed.
+/// The number of processes for each of which a collection may look in vain once; one more such look
+/// is always allowed. A look reads the `schedstat` of a process, and is in vain if the process has
+/// run.
 const FREE_LOOKS: usize = 32;
 /// The most bytes of a name that are kept. The kernel gives no process a longer name.
 const NAME: usize = 64;
 
-/// The numbers in `schedstat` of a thread: the time it ran, the time it waited for a processor, and
-/// how often it was given one.
+/// The numbers in `schedstat` of a thread: the time it ran and the time it waited for a processor,
+/// in nanoseconds, and how often it was given one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Turns([u64; 3]);
 
 impl Turns {
-    /// Parses the text of `schedstat`; `None` if the kernel does not count turns, or the thread was
-    /// never given a processor. (A thread that ran for less time than the kernel measures has run
-    /// for 0 ns.)
+    /// Parses the text of `schedstat`; `None` if the text is invalid, the kernel does not count
+    /// turns, or the thread was never given a processor. (A thread that ran for less time than the
+    /// kernel measures has run for 0 ns.)
     fn parse(text: &[u8]) -> Option<Self> {
         let mut words = Words::new(text);
         let turns = [words.number()?, words.number()?, words.number()?];
@@ -89,8 +92,8 @@ impl Numbers {
 /// The values of a process that may rest, from one collection to the next.
 pub(super) struct RestingProcess {
     file: KeptFile,
-    /// The numbers of `schedstat` before the values below were read; `None` if the process was
-    /// running then, or was not looked at.
+    /// The numbers that `schedstat` had before the last full reading of the process; `None` if they
+    /// were not read then, or if the process may have run since.
     turns: Option<Turns>,
     /// The number of the last collection in which the values were read or found unchanged.
     confirmed: u64,
@@ -99,13 +102,14 @@ pub(super) struct RestingProcess {
     name_length: usize,
     /// The values of `io`, and the number of the collection in which they were read.
     io: Option<(Io, u64)>,
-    /// The values of `io` at the full reading before.
+    /// The values of `io` that were known before the last full reading; `None` if there were none.
     io_before: Option<Io>,
     /// The number of full readings in a row without a change.
     quiet: u8,
-    /// The number of full readings without a change after which the process is looked at.
+    /// The number of full readings without a change after which the process is looked at (its
+    /// `schedstat` is read).
     patience: u8,
-    /// The number of looks since the last look in vain.
+    /// The number of looks that found the process resting, since the last look in vain.
     rests: u8,
 }
 
@@ -132,8 +136,10 @@ impl RestingProcess {
         self.name.get(..self.name_length).unwrap_or_default()
     }
 
-    /// Notes that the process has run, so that it is not looked at for a while. The while becomes
-    /// longer the less the process rested. Does nothing unless a look was due.
+    /// Notes that the process has run, although it was expected to rest. It is then not looked at
+    /// until `patience` full readings show no change. This number doubles, up to [`MOST_PATIENCE`],
+    /// if the process was found resting less often than that; otherwise it becomes
+    /// [`LEAST_PATIENCE`]. Does nothing if no `turns` are noted, so that no look was due.
     fn disappoint(&mut self) {
         if self.turns.take().is_none() {
             return;
@@ -156,7 +162,7 @@ enum Counts {
     No,
 }
 
-/// The state of looking at processes, common to all of a session.
+/// The state by which resting processes are found, common to all processes of a session.
 pub(super) struct Resting {
     counts: Counts,
     /// Whether processes may be taken for resting in this collection.
@@ -164,17 +170,20 @@ pub(super) struct Resting {
     /// The number of this collection.
     collection: u64,
     /// The number of system calls that looks in this collection may still cost beyond reading
-    /// everything. Each look takes one, and a successful look gives back the calls that it saved.
-    /// Opening a file is not counted, because it stays open as long as its process is there.
+    /// everything. A look reads the `schedstat` of a process. Each look takes one call, and a
+    /// successful look gives back the calls that it saved. Opening a file is not counted, because
+    /// it stays open as long as its process is there.
     credit: usize,
     /// The processes of this collection so far that are alive and the same as in the collection
     /// before, by ascending number.
     alive: Vec<u32>,
-    /// The parent that was last found in `alive`.
+    /// The number of the parent that was last found in `alive`; `None` if this collection found
+    /// none there.
     parent: Option<u32>,
     /// Parents with a higher number than one of their children, by ascending number.
     elders: Vec<Elder>,
-    /// Whether `io` of a resting process was read in this collection.
+    /// Whether this collection has met a resting process with known values of `io`. The file of the
+    /// first is read, to find out whether that is still permitted; the files of the others are not.
     io_permitted: bool,
     /// The number of the last collection in which an `io` was refused after it had been permitted;
     /// 0 for none.
@@ -197,7 +206,8 @@ impl Default for Resting {
     }
 }
 
-/// A parent with a `stat` that is read ahead of the parent's turn.
+/// A parent with a higher number than one of its children. Its `stat` is read before the child, and
+/// so ahead of the parent's turn.
 struct Elder {
     pid: u32,
     /// The open `stat` of the parent: a look takes one system call.
@@ -237,10 +247,10 @@ impl Resting {
         }
     }
 
-    /// Whether turns can be relied on, as found so far: the turns of this running thread must be
-    /// seen to change between two collections. They are never relied on in a copy of `/proc`, nor if
-    /// processors run without ticks, nor before Linux 5.9: such a kernel counts page faults that a
-    /// debugger causes in a process as the process's own.
+    /// Whether the turns in `schedstat` can be relied on, as found so far: the turns of this
+    /// running thread must be seen to change between two collections. They are never relied on in a
+    /// copy of `/proc`, nor if processors run without ticks, nor before Linux 5.9: such a kernel
+    /// counts page faults that a debugger causes in a process as the process's own.
     fn is_counted(&mut self, reader: &mut Reader) -> bool {
         let Counts::Unknown(before) = self.counts else {
             return matches!(self.counts, Counts::Yes);
@@ -434,7 +444,8 @@ impl Resting {
 }
 
 /// Whether the kernel's command line leaves ticks to all processors, even while they run a single
-/// thread; `false` if it cannot be read. `isolcpus=nohz` takes ticks away, too.
+/// thread: it has neither `nohz_full=` nor `isolcpus=`, which may take ticks away, too. `false` if
+/// the command line cannot be read.
 fn ticks_everywhere(reader: &mut Reader) -> bool {
     let is_read = reader.once_here(c"cmdline").is_ok();
     let has = |name: &[u8]| reader.text().windows(name.len()).any(|word| word == name);
@@ -457,9 +468,10 @@ pub(super) fn has_ended(stat: &Stat<'_>) -> bool {
 }
 
 /// Whether a parent with a higher number than its child is alive, and the same process as in the
-/// two collections before. It must be two, because in the previous collection the child may have been
-/// read before the parent was looked at. The parent is looked at once in a collection, which takes one
-/// system call of `credit`.
+/// two collections before. It must be two, because in the previous collection the child may have
+/// been read before the parent was looked at. The parent is looked at once in a collection, which
+/// takes one system call of `credit`. The answer is `false` if no further file may be kept open for
+/// the parent.
 fn is_elder_alive(
     elders: &mut Vec<Elder>,
     parent: u64,
@@ -502,7 +514,8 @@ fn is_elder_alive(
     elder.is_alive
 }
 
-/// Whether a parent is in `alive`. `last` is the parent that was last found there.
+/// Whether a parent is in `alive`. `last` is the parent that was last found there, and becomes this
+/// parent if it is found.
 fn is_alive(alive: &[u32], last: &mut Option<u32>, parent: u64) -> bool {
     let Ok(parent) = u32::try_from(parent) else {
         return false;

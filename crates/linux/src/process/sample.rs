@@ -139,8 +139,8 @@ impl Sample {
         (*user, *kernel)
     }
 
-    /// Adds the values of reads, writes and their bytes, with the sums of both. The counters of
-    /// storage must follow.
+    /// Adds the six values of input and output: from the bytes `read` and `written`, the numbers of
+    /// `reads` and `writes`, and the sum of each pair. The counters of storage must follow.
     pub(super) fn push_io(&mut self, read: u64, written: u64, reads: u64, writes: u64) {
         let operations = reads.saturating_add(writes);
         self.push([reads, writes, operations, read, written, read.saturating_add(written)]);
@@ -270,7 +270,8 @@ impl Default for Sum {
 }
 
 impl Sum {
-    /// Adds the values of a process. A sum that no process has a value for stays without a value.
+    /// Adds the values of a process. A sum that had no value has one from now on if the process has
+    /// a value for it.
     pub(super) fn add(&mut self, sample: &Sample) {
         self.add_values(sample);
         self.told |= !sample.absent & ((1 << sample.count) - 1);

@@ -42,7 +42,7 @@ impl CpuTimes {
 /// A process or thread, and the times of it that were shown.
 #[derive(Clone, Copy)]
 pub(super) struct ShownTask {
-    /// The number of the process and, for a thread, the number of the thread.
+    /// The number of the process, and the number of the thread, or 0 for a process as a whole.
     pub(super) id: (u32, u32),
     pub(super) start: u64,
     /// The processor times of the task, `cut` included.

@@ -176,7 +176,9 @@ impl Buffers {
     }
 
     /// Reads the file of `kind` for each thread into `counts`; returns whether all files could be
-    /// read and parsed. A thread that has ended is left out; [`Gone`] if the process has ended.
+    /// read and parsed. The threads are in `folder`; if it is `None`, the only thread is read in
+    /// the folder of the process. A thread that has ended is left out; [`Gone`] if the process has
+    /// ended.
     fn read(
         &mut self,
         files: &mut ProcFiles,

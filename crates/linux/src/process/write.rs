@@ -21,13 +21,15 @@ pub(super) struct Writing<'a, 'w, 't> {
     pub(super) owners: Option<&'a mut Vec<Owner>>,
     pub(super) maps: &'a mut Maps,
     pub(super) ended: &'a mut Ended<GROWING>,
-    /// The positions of the counts that only grow.
+    /// The positions in a sample of the counts that only grow; `None` for a count that is not
+    /// wanted.
     pub(super) growing: [Option<usize>; GROWING],
     /// The processes that exist, but could not be read, by ascending number.
     pub(super) unread: &'a mut Vec<u32>,
     /// Whether process 2 is a kernel thread. If so, all processes of the machine are seen.
     pub(super) sees_all: &'a mut bool,
-    /// Whether all processes were read, so that the sums are complete.
+    /// Whether the reading went through all processes, so that the sums are complete: it did not
+    /// end at the deadline.
     pub(super) complete: bool,
     /// The processes that are written; `None` if all processes are.
     pub(super) few: Option<&'a mut Few>,
@@ -93,7 +95,8 @@ pub(super) fn meet(
     ended.meet(pid, start, |slot| sample.told(growing.get(slot).copied().flatten()?));
 }
 
-/// Notes a process that exists, but could not be read, so that its counts stay as they were.
+/// Notes in `ended` and in `unread` a process that exists, but could not be read, so that its
+/// counts stay as they were.
 pub(super) fn meet_unread(ended: &mut Ended<GROWING>, unread: &mut Vec<u32>, pid: u32) {
     ended.meet_unread(u64::from(pid)..=u64::from(pid));
     unread.push(pid);

@@ -45,7 +45,9 @@ pub(super) struct ThreadWriter<'a> {
 }
 
 impl ThreadWriter<'_> {
-    /// Writes all threads of the owners, the threads of Idle, and `_Total` if Process has it.
+    /// Writes the object Thread: all threads of the written processes (`owners`), the threads of
+    /// Idle, and `_Total` if Process has it. After the deadline the threads of further processes
+    /// are left out, with a fault.
     pub(super) fn write(
         self,
         object: ObjectWriting<'_, '_>,
@@ -195,8 +197,8 @@ impl Writing<'_, '_> {
         Ok(true)
     }
 
-    /// Writes a thread with the position of its process's instance and its number there, and adds
-    /// it to the sums.
+    /// Writes a thread, and adds it to the sums. `parent` is the position of its process among the
+    /// instances of Process, and `number` the thread's number within the process.
     fn add(&mut self, sample: &Sample, (parent, number): (u32, u32)) -> Result<(), ProviderError> {
         write(&mut self.object, number, parent, sample)?;
         self.total.add(sample);
@@ -207,7 +209,8 @@ impl Writing<'_, '_> {
         Ok(())
     }
 
-    /// Notes that threads with these keys may exist, but could not be read.
+    /// Notes that threads with these keys may exist, but could not be read: their counts stay in
+    /// the sums as they were.
     fn unread(&mut self, keys: RangeInclusive<u64>) {
         if let Some(ended) = &mut self.ended {
             ended.meet_unread(keys);
