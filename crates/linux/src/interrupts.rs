@@ -119,7 +119,7 @@ fn row(line: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((name.trim_ascii(), rest.get(1..)?))
 }
 
-/// Whether a row has a number for each of the columns.
+/// Whether the text of a row begins with a number for each of the `columns`.
 fn has_all(rest: &[u8], columns: usize) -> bool {
     let mut words = Words::new(rest);
     (0..columns).all(|_| words.number().is_some())

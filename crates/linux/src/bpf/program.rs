@@ -168,7 +168,7 @@ impl Program {
     }
 }
 
-/// Runs one of the two loaded programs with these arguments.
+/// Runs one of the two loaded programs with these arguments, into which it writes its results.
 fn call(program: &OwnedFd, arguments: &mut [u32; 7]) -> Result<(), Refusal> {
     kernel::run(program.as_fd(), arguments)
         .map_err(|error| Refusal::surprise(format!("the BPF program cannot run: {error}")))

@@ -40,7 +40,7 @@ pub(crate) struct ProcessSlot {
     /// The [`Wants`], as bits, of the run that last read the process in full. If the next run wants
     /// other parts, it reads the process in full again.
     pub(crate) wanted: u16,
-    /// Not 0 if all values but the threads are the same as in the run before.
+    /// Not 0 if all values but `first_thread` and `thread_slots` are the same as in the run before.
     pub(crate) same: u16,
     /// The index of the first slot of the process's threads among the slots of all threads, if
     /// threads were wanted.

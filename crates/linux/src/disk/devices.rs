@@ -99,7 +99,8 @@ impl Devices {
     }
 
     /// Takes the text of `diskstats` as the next sample; a damaged line is a fault. `sys` tells
-    /// which devices are disks, and which were replaced.
+    /// which devices consist of others or are partitions, and which were replaced; without it, the
+    /// names decide.
     pub(super) fn update(
         &mut self,
         text: &[u8],

@@ -11,7 +11,7 @@ pub(super) enum ReadBy {
     Bpf(usize),
 }
 
-/// A process that was written, for writing its threads.
+/// A process that was written, with what is needed to write its threads.
 pub(super) struct Owner {
     pub(super) read_by: ReadBy,
     /// The position of the process among the instances of Process.

@@ -37,7 +37,7 @@ const LONG_NAME: usize = 64;
 pub(super) struct Slot {
     /// The position of the process in the batch.
     pub(super) at: usize,
-    /// The range of the process's name in the names of the batch.
+    /// The range of the process's name in [`ProcessReader::names`].
     name: Range<usize>,
     /// Whether the process ended while it was read, or could not be read any more.
     gone: bool,

@@ -41,9 +41,9 @@ const LEAST_PATIENCE: u8 = 2;
 /// The largest number of full readings without a change before a process that often runs is looked
 /// at (its `schedstat` is read): at most one look in so many readings is in vain.
 const MOST_PATIENCE: u8 = 128;
-/// The number of processes for each of which a collection may look in vain once; one more such look
-/// is always allowed. A look reads the `schedstat` of a process, and is in vain if the process has
-/// run.
+/// The number of processes to one look in vain: a collection of 320 processes may look in vain 10
+/// times, and one more such look is always allowed. A look reads the `schedstat` of a process, and
+/// is in vain if the process has run.
 const FREE_LOOKS: usize = 32;
 /// The most bytes of a name that are kept. The kernel gives no process a longer name.
 const NAME: usize = 64;
@@ -212,7 +212,7 @@ struct Elder {
     pid: u32,
     /// The open `stat` of the parent: a look takes one system call.
     file: KeptFile,
-    /// The number of the collection of the last look.
+    /// The number of the collection in which the parent was last looked at: its `stat` was read.
     collection: u64,
     /// The start time that the last look found, in ticks; 0 if it found none.
     start: u64,

@@ -74,11 +74,11 @@ pub(super) fn growing(wanted: ProcessColumns) -> [Option<usize>; GROWING] {
     places
 }
 
-/// The position of % Processor Time.
+/// The position of % Processor Time in a sample.
 pub(super) const ALL: usize = at::ALL;
-/// The positions of times and page faults, which are what a process has used.
+/// The positions in a sample of times and page faults, which are what a process has used.
 pub(super) const USED: [usize; 5] = COMMON;
-/// The positions of the values from `statm`, if the schedule is not wanted.
+/// The positions in a sample of the values from `statm`, if the schedule is not wanted.
 pub(super) const MEMORY: std::ops::Range<usize> = STAT_COUNTERS..STAT_COUNTERS + STATM_COUNTERS;
 
 pub(super) const MOST_OF_32_BITS: u64 = u32::MAX as u64;

@@ -33,7 +33,7 @@ pub(crate) const STAT_COUNTERS: usize = 10;
 pub(crate) const SCHEDULE_COUNTERS: usize = 3;
 /// The number of counters from `statm`.
 pub(crate) const STATM_COUNTERS: usize = 3;
-/// The number of peaks from `status`.
+/// The number of counters from `status` that are peaks: of virtual and of resident memory.
 pub(crate) const PEAK_COUNTERS: usize = 2;
 /// The number of counters from `io`.
 pub(crate) const IO_COUNTERS: usize = 9;
