@@ -16,13 +16,13 @@ pub(crate) struct Times {
     pub(crate) privileged: u64,
     /// Idle time, including idle time while a task waits for a disk.
     pub(crate) idle: u64,
-    /// Idle time while a task waits for a disk.
+    /// Idle time while a task waits for a disk; `None` if the kernel does not report it.
     pub(crate) waiting: Option<u64>,
     pub(crate) interrupt: Option<u64>,
     pub(crate) soft_interrupt: Option<u64>,
-    /// Time that a hypervisor took away.
+    /// Time that a hypervisor took away; `None` if the kernel does not report it.
     pub(crate) stolen: Option<u64>,
-    /// Time in virtual machines that run on this machine.
+    /// Time in virtual machines that run on this machine; `None` if the kernel does not report it.
     pub(crate) guest: Option<u64>,
 }
 

@@ -151,7 +151,8 @@ impl SystemSession {
         Ok(())
     }
 
-    /// Reads the table of interrupts; returns whether it could be parsed.
+    /// Reads the table of interrupts; returns whether it could be parsed, or the error of reading
+    /// it.
     fn read_interrupts(&mut self) -> Result<bool, Errno> {
         let text = self.reader.system(c"interrupts", &mut self.files.interrupts)?;
         Ok(self.interrupts.parse(text))

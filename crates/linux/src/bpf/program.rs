@@ -128,7 +128,8 @@ impl Program {
         Ok(there)
     }
 
-    /// Writes the chosen processes to the map from which the program reads them.
+    /// Writes the chosen processes to the map from which the program reads them, unless they are
+    /// there already.
     fn choose(&mut self, chosen: &Chosen) -> Result<(), Refusal> {
         if self.chosen == *chosen {
             return Ok(());

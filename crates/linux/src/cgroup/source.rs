@@ -319,8 +319,8 @@ struct Damage {
 
 const DAMAGE: Damage = Damage { word: b"" };
 
-/// Sets in `row` the counters of a text with the format [`FileFormat::Lines`]. A missing word is
-/// not damage: this kernel does not have the number.
+/// Sets in `row` the counters of a text with the format [`FileFormat::Lines`]. A word without a
+/// number is damage; a missing word is not: this kernel does not have the number.
 fn lines(text: &[u8], fields: &'static [Field], row: &mut CounterValues) -> Result<(), Damage> {
     let (lines, cut) = whole_lines(text);
     let mut damage = if cut || text.is_empty() { Err(DAMAGE) } else { Ok(()) };
@@ -360,7 +360,8 @@ fn limit(text: &[u8], counter: u32, row: &mut CounterValues) -> Result<(), Damag
 }
 
 /// Sets in `row` the counter of a text with the format [`FileFormat::Quota`]: percent of one
-/// processor, rounded down. The quota `max` sets nothing.
+/// processor, rounded down. The quota `max` sets nothing; a text without a quota and a period is
+/// damage.
 fn quota(text: &[u8], counter: u32, row: &mut CounterValues) -> Result<(), Damage> {
     let mut words = Words::new(text);
     let quota = words.next_word().ok_or(DAMAGE)?;

@@ -86,7 +86,7 @@ impl Meters {
     }
 
     /// Updates the list of meters: removes meters without a folder, adds new meters, and names the
-    /// meters that have no name yet.
+    /// meters that have no name yet. An error if `class/powercap` cannot be listed.
     fn list(&mut self, sys: &mut Reader) -> Result<(), Errno> {
         let Self { meters, seen } = self;
         seen.clear();

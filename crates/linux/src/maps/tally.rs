@@ -198,7 +198,7 @@ impl Tally {
     }
 
     /// Adds a line of `smaps` with a number of the current mapping. A line of another field than
-    /// [`FIELDS`] is skipped.
+    /// [`FIELDS`] is skipped; a line of no field, or without a number, is an error.
     fn field(&mut self, line: &[u8]) -> Result<(), Broken> {
         let Some(which) = FIELDS.iter().position(|field| line.starts_with(field)) else {
             // Either a line with another field of `smaps`, or a line that does not belong there.

@@ -46,7 +46,8 @@ pub(super) struct Queues {
 }
 
 impl Queues {
-    /// Reads the lengths of the queues of all interfaces.
+    /// Reads the lengths of the queues of all interfaces; an error if the kernel's answer is an
+    /// error or not complete.
     pub(super) fn read(&mut self) -> Result<(), Errno> {
         self.lengths.clear();
         let done = self.ask();
@@ -91,7 +92,8 @@ impl Queues {
 }
 
 /// Adds the lengths in the messages of a part of the kernel's answer to `lengths`, each with its
-/// interface's index; returns whether this part is the last.
+/// interface's index; returns whether this part is the last. The error is what the kernel answered,
+/// or [`Errno::BADMSG`] for a damaged part.
 fn parse(mut answer: &[u8], lengths: &mut Vec<(u64, u64)>) -> Result<bool, Errno> {
     while !answer.is_empty() {
         let length = u32_at(answer, 0).ok_or(Errno::BADMSG)? as usize;

@@ -202,7 +202,8 @@ impl BpfReader {
         self.shown.begin();
     }
 
-    /// Finds the processes that `/proc` lists and the program does not meet.
+    /// Notes in `missing` the processes that `/proc` lists and the program does not meet, for which
+    /// the program is run once more.
     fn find_missing(
         &mut self,
         wants: Wants,
@@ -222,7 +223,7 @@ impl BpfReader {
 
     /// Runs the program, for the chosen processes if `is_chosen`, otherwise for all. Loads the
     /// program before if it is not loaded or has too little room for slots. `count` is the number
-    /// of processes that is expected.
+    /// of processes that is expected. After an error the program is not loaded.
     fn run(
         &mut self,
         wants: Wants,
@@ -376,8 +377,8 @@ impl BpfReader {
         self.shown_threads.begin();
     }
 
-    /// Hands each thread of the process at a position to `write`. Must be called in ascending
-    /// order.
+    /// Hands each thread of the process at a position to `write`, until that returns an error. Must
+    /// be called in ascending order.
     pub(super) fn threads<E>(
         &mut self,
         place: usize,

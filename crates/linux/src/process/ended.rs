@@ -223,8 +223,8 @@ fn add<const N: usize>(sum: &mut [u64; N], counts: &[u64; N]) {
 mod tests {
     use super::*;
 
-    /// The sum that `_Total` has after a collection in which the processes `there` were met. Each
-    /// has its number, its start time, and its one count.
+    /// The sum that `_Total` has after a collection in which the processes `there` were met: all
+    /// that exist, if `complete`. Each has its number, its start time, and its one count.
     fn total(ended: &mut Ended<1>, there: &[(u64, u64, u64)], complete: bool) -> u64 {
         ended.begin();
         for (key, start, count) in there {

@@ -50,8 +50,9 @@ pub(super) struct TaskFiles<'a> {
 }
 
 impl TaskFiles<'_> {
-    /// Reads the thread with this number. Its `stat` stays open in `kept` if the budget allows
-    /// that. The sample ends before the first counter on request that cannot be read.
+    /// Reads the thread with this number; the error says why it has no values. Its `stat` stays
+    /// open in `kept` if the budget allows that. The sample ends before the first counter on
+    /// request that cannot be read.
     pub(super) fn read(
         &self,
         reader: &mut ProcFiles,

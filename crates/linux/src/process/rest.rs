@@ -100,7 +100,8 @@ pub(super) struct RestingProcess {
     numbers: Numbers,
     name: [u8; NAME],
     name_length: usize,
-    /// The values of `io`, and the number of the collection in which they were read.
+    /// The values of `io`, and the number of the collection in which they were read; `None` if they
+    /// were not read since the last full reading.
     io: Option<(Io, u64)>,
     /// The values of `io` that were known before the last full reading; `None` if there were none.
     io_before: Option<Io>,
@@ -417,8 +418,8 @@ impl Resting {
     }
 
     /// Notes the values of a process's `io`; must be called after the file was read, with `None` if
-    /// it was refused. If the process rests and its `io` was permitted before, the permission is
-    /// gone, and the values of all other processes are forgotten, too.
+    /// it was refused. If the process rests (`rested`) and its `io` was permitted before, the
+    /// permission is gone, and the values of all other processes are forgotten, too.
     pub(super) fn after_io(
         &mut self,
         process: &mut Option<Box<RestingProcess>>,

@@ -37,8 +37,8 @@ pub(super) struct Tracked {
     pub(super) thread: KeptFile,
     /// The sums over the threads of the process; `None` until they are wanted.
     pub(super) sums: Option<Box<Sums>>,
-    /// The voluntary and involuntary context switches of the only thread, if they were read in this
-    /// collection together with another counter of the same file.
+    /// The voluntary and involuntary context switches of the only thread; `None` unless they were
+    /// read in this collection together with another counter of the same file.
     pub(super) status: Option<[u64; 2]>,
     /// The threads of the process; `None` unless it has several.
     pub(super) threads: Option<Box<Threads>>,
@@ -126,8 +126,8 @@ impl Tracked {
     }
 
     /// Makes this the entry of another process with the same number, which began at `start`
-    /// (ticks). The files of the earlier process are closed, except `stat`, and its threads and sums
-    /// are forgotten. Returns the sums, for reuse.
+    /// (ticks). The files of the earlier process are closed, except `stat`, and its threads and
+    /// sums are forgotten. Returns the sums, for reuse; `None` if there were none.
     pub(super) fn begin_anew(&mut self, start: u64) -> Option<Box<Sums>> {
         self.start = start;
         self.alive = self.pid;
