@@ -219,7 +219,7 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// Takes the processors of the next sample.
+    /// Takes the processors of the next sample: adds their growth to the mean and the sum.
     pub(crate) fn update(&mut self, cpus: &[Cpu]) {
         let mut grown = [0i128; FIELDS];
         let mut known = [true; FIELDS];

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// a controller that is in use in version 1 is then missing in version 2.
 const CONTROLLERS: [&[u8]; 4] = [b"cpuacct", b"memory", b"cpu", b"pids"];
 /// The number of controllers at the front of [`CONTROLLERS`] that decide the version: version 1 is
-/// read if one of them is mounted there, otherwise version 2.
+/// read if one of them is mounted in version 1, otherwise version 2.
 const DECISIVE: usize = 2;
 
 /// Opens a reader of the mounted control groups, of version 1 or 2; the error says why there is

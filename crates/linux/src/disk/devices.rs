@@ -289,7 +289,8 @@ fn disk_of(name: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Whether a device of this name is no disk.
+/// Whether the name alone tells that a device is no disk: it begins as one of [`NO_DISKS`], or is a
+/// path of NVMe or an area of eMMC.
 fn is_no_disk(name: &[u8]) -> bool {
     let kind = NO_DISKS.iter().any(|kind| {
         let rest = name.strip_prefix(*kind);

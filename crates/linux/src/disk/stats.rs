@@ -31,11 +31,11 @@ pub(super) enum FieldGroups {
     /// Counts and sectors of reads and writes only: a partition before Linux 2.6.25.
     #[default]
     Sizes,
-    /// Also merges, times, and the queue.
+    /// The numbers of [`Sizes`](Self::Sizes), and merges, times and the queue.
     Times,
-    /// Also discards, since Linux 4.18.
+    /// The numbers of [`Times`](Self::Times), and discards: since Linux 4.18.
     Discards,
-    /// Also flushes, since Linux 5.5.
+    /// The numbers of [`Discards`](Self::Discards), and flushes: since Linux 5.5.
     Flushes,
 }
 
@@ -248,7 +248,7 @@ impl Means {
 }
 
 impl Totals {
-    /// Takes the devices of the next sample.
+    /// Takes the devices of the next sample: adds their growth to the sums and means.
     pub(super) fn update<'a>(&mut self, all: impl Iterator<Item = &'a DeviceCounts>) {
         let mut sums = Means::default();
         let mut count = 0;

@@ -41,7 +41,7 @@ const TOTALS: [(u32, usize, usize); 2] =
 /// [`SENT`].
 pub(super) type Values = [u64; 16];
 
-/// The columns that this kernel's file has.
+/// The columns that this kernel's `net/dev` has.
 pub(super) struct Columns {
     /// For each column of the file, the position in [`Values`]; `None` for a column that fills no
     /// counter.
@@ -50,7 +50,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// The columns that the heading names; `None` if there is no heading, or more than
+    /// The columns that the heading of `net/dev` names; `None` if there is no heading, or more than
     /// [`MOST_COLUMNS`] columns.
     pub(super) fn parse(text: &[u8]) -> Option<Self> {
         let (mut lines, _) = whole_lines(text);
@@ -72,7 +72,7 @@ impl Columns {
         Some(columns)
     }
 
-    /// The values of an interface's line, behind the name; `None` if the line has not exactly one
+    /// The values in `line`, the text behind an interface's name; `None` if it has not exactly one
     /// number for each column.
     fn values(&self, line: &[u8]) -> Option<Values> {
         let mut values = [0; 16];
@@ -116,8 +116,8 @@ impl Columns {
     }
 }
 
-/// The name and the values of each interface in the file. The error of a damaged line is the
-/// interface's name, or `None` if the line has no name or the text ends within it.
+/// The name and the values of each interface in the text of `net/dev`. The error of a damaged line
+/// is the interface's name, or `None` if the line has no name or the text ends within it.
 pub(super) fn devices<'a>(
     text: &'a [u8],
     columns: &Columns,

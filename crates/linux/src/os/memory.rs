@@ -124,8 +124,8 @@ fn set_lines<const N: usize>(
     }
 }
 
-/// The sum of the lines of `vmstat` with these stems. `None` if there are no such lines; also `None`,
-/// with a fault, if one of them has no number.
+/// The sum of the lines of `vmstat` with these stems, as [`SUMS`] has them. `None` if there are no
+/// such lines; also `None`, with a fault, if one of them has no number.
 fn sum(text: &[u8], stems: &[&[u8]], faults: &mut Faults) -> Option<u64> {
     let mut sum = None;
     for line in whole_lines(text).0 {

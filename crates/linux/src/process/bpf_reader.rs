@@ -34,7 +34,7 @@ enum State {
     /// The program is not loaded yet.
     Waiting,
     Loaded(Program),
-    /// BPF cannot be used here.
+    /// BPF was refused; `/proc` is read from then on.
     Refused,
 }
 
@@ -293,7 +293,7 @@ impl BpfReader {
         self.order.get(place).map(|(pid, _)| *pid)
     }
 
-    /// The number of the newest run.
+    /// The number of the newest run of the program; 0 before the first.
     pub(super) fn run_number(&self) -> u64 {
         self.runs
     }

@@ -68,7 +68,7 @@ impl ByNumber {
     }
 }
 
-/// Adds ASCII text to a name in UTF-16.
+/// Appends ASCII text to a name in UTF-16, stored as little-endian bytes.
 fn push(name: &mut Vec<u8>, text: &[u8]) {
     name.extend(text.iter().flat_map(|byte| [*byte, 0]));
 }

@@ -62,7 +62,7 @@ impl<const N: usize> Default for Ended<N> {
 }
 
 impl<const N: usize> Ended<N> {
-    /// Begins a collection.
+    /// Begins a collection, in which nothing was met yet.
     pub(super) fn begin(&mut self) {
         self.born.clear();
         (self.next, self.gone) = (0, 0);

@@ -5,9 +5,9 @@ use super::thread_sample::Sample;
 /// The reader of a process, and the position of the process in that reader's list.
 #[derive(Clone, Copy)]
 pub(super) enum ReadBy {
-    /// The process was read from `/proc`.
+    /// The process was read from `/proc`; its position among the tracked processes.
     Proc(usize),
-    /// The process was read through BPF.
+    /// The process was read through BPF; its position in the order of the BPF reader.
     Bpf(usize),
 }
 

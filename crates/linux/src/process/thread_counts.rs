@@ -51,7 +51,7 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// Sets all sums to zero.
+    /// Sets all sums to zero, and forgets the counts of the threads.
     fn clear(&mut self) {
         for sum in [&mut self.switches, &mut self.waiting, &mut self.delay] {
             sum.before.clear();

@@ -218,7 +218,7 @@ impl Writing<'_, '_> {
     }
 }
 
-/// The keys of all threads of a process.
+/// The keys ([`key_of`]) of all threads that a process may have.
 fn threads_of(pid: u32) -> RangeInclusive<u64> {
     key_of(pid, 0)..=key_of(pid, u32::MAX)
 }
