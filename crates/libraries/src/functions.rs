@@ -59,8 +59,9 @@ pub fn exports(library: &Path) -> Result<Vec<String>, RegisterError> {
     Ok(names)
 }
 
-/// The functions with the missing names filled in. `Err` is a message to which the caller adds the
-/// library's path in front.
+/// The functions with the missing names filled in from `exports`, the names that the library
+/// exports. `Err` if Collect cannot be told from these, or if a name is not among them: a message
+/// to which the caller adds the library's path in front.
 fn choose(functions: &Functions, exports: &[String]) -> Result<Functions, String> {
     let has = |name: &str| exports.iter().any(|other| other == name);
     let mut chosen = functions.clone();
@@ -86,8 +87,9 @@ fn choose(functions: &Functions, exports: &[String]) -> Result<Functions, String
     Ok(chosen)
 }
 
-/// The only exported function with a name that begins with `Collect`, in any case of letters. A name that
-/// is another exported name with `Host` behind it does not count. `Err` is a message as in [`choose`].
+/// The only exported function with a name that begins with `Collect`, in any case of letters. A
+/// name that is another exported name with `Host` behind it does not count. `Err` if there is none
+/// or several: a message as in [`choose`].
 fn only_collect(exports: &[String]) -> Result<String, String> {
     let all: HashSet<&str> = exports.iter().map(String::as_str).collect();
     let found: Vec<&String> = exports

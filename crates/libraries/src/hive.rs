@@ -152,7 +152,8 @@ impl Hive {
         self.services.iter().map(|service| &service.registration)
     }
 
-    /// The index in `services` of the provider `name`, without regard to case.
+    /// The index in `services` of the provider `name`, without regard to case. `None` if no such
+    /// provider is registered.
     fn place(&self, name: &str) -> Option<usize> {
         let folded = fold(name);
         self.services.iter().position(|service| fold(&service.registration.name) == folded)
@@ -222,7 +223,7 @@ pub(crate) fn span(one: &Registration) -> RangeInclusive<u32> {
     one.first_counter.min(one.first_help)..=one.last_counter.max(one.last_help)
 }
 
-/// Whether two providers have an index in common.
+/// Whether the ranges of indexes of two providers have an index in common.
 fn overlap(a: &Registration, b: &Registration) -> bool {
     let (a, b) = (span(a), span(b));
     a.start() <= b.end() && b.start() <= a.end()

@@ -85,7 +85,7 @@ impl HiveFile {
         folder.map(|folder| Self::new(Scope::User, folder))
     }
 
-    /// The hives that a reader reads, the machine's first.
+    /// The hives that a reader reads: the machine's, then the user's if its folder is known.
     #[must_use]
     pub fn all() -> Vec<Self> {
         [Some(Self::system()), Self::user()].into_iter().flatten().collect()
@@ -103,7 +103,8 @@ impl HiveFile {
         &self.file
     }
 
-    /// Reads the hive; `None` if there is no file.
+    /// Reads the hive from its file, with the faults in it; `None` if there is no file. It is an
+    /// error if the file is not trusted, cannot be read or is too large.
     fn read(&self, trust: Trust) -> Result<Option<(Hive, Vec<HiveFault>)>, RegisterError> {
         let io_error = |error: io::Error| {
             RegisterError::new(
@@ -132,8 +133,9 @@ impl HiveFile {
         Ok(Some(Hive::parse(self.scope, &bytes)))
     }
 
-    /// As [`read`](Self::read), for a reader: a file that others could make, but that is not there, is no
-    /// error. So it is with a `HOME` below `/tmp`. A file that comes later is tested.
+    /// Reads the hive as [`read`](Self::read) does, but returns `None` for every file that is
+    /// missing, even where another user could create it, as with a `HOME` below `/tmp`. If the file
+    /// comes later, it is tested then.
     fn read_if_there(&self, trust: Trust) -> Result<Option<(Hive, Vec<HiveFault>)>, RegisterError> {
         self.read(trust).or_else(|refused| {
             let found = std::fs::symlink_metadata(&self.file);

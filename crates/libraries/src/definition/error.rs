@@ -58,7 +58,8 @@ pub struct WithWarnings<T> {
     pub warnings: Vec<DefinitionError>,
 }
 
-/// A limited list of warnings.
+/// The warnings about one file while it is read. Only the first [`LIMIT`](Self::LIMIT) are kept;
+/// further ones are counted.
 pub(crate) struct Warnings<'a> {
     file: &'a Path,
     list: Vec<DefinitionError>,
@@ -88,7 +89,8 @@ impl<'a> Warnings<'a> {
         }
     }
 
-    /// An error about the same file, for the caller to return. It is not added to the warnings.
+    /// An error about the file that these warnings are about, for the caller to return. It is not
+    /// added to the warnings.
     pub(crate) fn error(
         &self,
         line: impl Into<Option<u32>>,

@@ -125,7 +125,7 @@ pub fn read_ini(
 
 /// The path of the symbol file `name`: this path relative to the folder of the `.ini` file, or else
 /// a file in that folder that is called like the last part of `name`, if need be in another case of
-/// letters.
+/// letters. An error if there is no such file.
 fn symbol_file(ini: &Path, name: &str) -> Result<PathBuf, DefinitionError> {
     let folder = ini.parent().unwrap_or(Path::new(""));
     let name = name.replace('\\', "/");
@@ -212,7 +212,9 @@ pub fn parse_ini(
     Ok(WithWarnings { value: definition, warnings: all })
 }
 
-/// The languages that a file lists; for a file without a list, the languages of its texts.
+/// The languages that the section `[languages]` lists; if it lists none, the languages of `texts`,
+/// the lines of `[text]`. Unknown or repeated languages, an empty list and missing English are
+/// added to `warnings`.
 fn languages(
     sections: &Sections<'_>,
     texts: &[Line<'_>],
@@ -245,9 +247,9 @@ fn languages(
 struct Made<'a> {
     header: &'a Path,
     symbols: Symbols,
-    /// The names by language and offset, each with its line.
+    /// The names by language and offset, each with the number of its line.
     names: BTreeMap<LanguageId, BTreeMap<u32, (u32, String)>>,
-    /// The help texts by language and offset, each with its line.
+    /// The help texts by language and offset, each with the number of its line.
     help: BTreeMap<LanguageId, BTreeMap<u32, (u32, String)>>,
     /// The symbols by their offsets.
     symbol_at: BTreeMap<u32, String>,
@@ -307,7 +309,10 @@ impl<'a> Made<'a> {
         Ok(symbol.value)
     }
 
-    /// Adds the name or help text of a line of `[text]`.
+    /// Adds the name or help text of a line of `[text]`. A line with an unknown key, an empty text,
+    /// a language that is not in `languages`, or a name or help text that an earlier line gave is
+    /// left out, mostly with a warning. An error if the symbol has no usable offset, or the text is
+    /// too long.
     fn text(
         &mut self,
         line: &Line<'_>,
@@ -355,7 +360,9 @@ impl<'a> Made<'a> {
         Ok(())
     }
 
-    /// The offsets of the objects in `[objects]`; empty if there is no such section.
+    /// The offsets of the objects that `[objects]` lists; empty if there is no such section. A line
+    /// with another kind of key is left out with a warning. An error if a symbol has no usable
+    /// offset.
     fn objects(
         &mut self,
         sections: &Sections<'_>,
@@ -382,7 +389,8 @@ impl<'a> Made<'a> {
     }
 
     /// Adds a warning for each part that the provider's author may have forgotten: objects in
-    /// `[objects]`, a symbol with the offset 0, the help text of a name.
+    /// `[objects]` (`listed` says whether there is such a section), a symbol with the offset 0, the
+    /// help text of a name.
     fn remarks(&self, objects: &BTreeSet<u32>, listed: bool, warnings: &mut Warnings<'_>) {
         if objects.is_empty() {
             let what = if listed { "[objects] is empty" } else { "there is no section [objects]" };

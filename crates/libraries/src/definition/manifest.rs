@@ -16,7 +16,7 @@ use roxmltree::{Document, Node, ParsingOptions};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
-/// The most XML nodes of a manifest: more than any manifest has.
+/// The most XML nodes that a manifest may have: more than any real one has.
 const MAX_NODES: u32 = 1 << 20;
 
 /// The most bytes of all names and descriptions together: more than a hive takes.
@@ -29,7 +29,7 @@ const MAX_ATTRIBUTES: usize = 256;
 /// namespace. The XML reader copies all namespaces to each element.
 const MAX_NAMESPACES: usize = 1000;
 
-/// Reads a manifest.
+/// Reads a manifest file: one definition for each provider.
 ///
 /// # Errors
 /// [`DefinitionError`] with file, line, and the way out.
@@ -40,7 +40,8 @@ pub fn read_manifest(
     parse_manifest(file, &text::read(file)?, options.encoding)
 }
 
-/// Reads the bytes of a manifest: one definition for each provider.
+/// Reads the bytes of a manifest: one definition for each provider. `file` is only named in
+/// messages. Without an `encoding` it is recognised.
 ///
 /// # Errors
 /// [`DefinitionError`] with file, line, and the way out.
@@ -209,14 +210,16 @@ impl<'a> Reader<'a> {
         self.warnings.add(line, message);
     }
 
-    /// The value of a required attribute.
+    /// The value of the required attribute `name` of an element; an error if the element does not
+    /// have it.
     fn needed(&self, node: Node<'a, 'a>, name: &str) -> Result<&'a str, DefinitionError> {
         node.attribute(name).ok_or_else(|| {
             self.error(node, format!("<{}> has no {name}; add it", node.tag_name().name()))
         })
     }
 
-    /// The number in an attribute; `None` if the element has no such attribute.
+    /// The number in the attribute `name` of an element; `None` if the element has no such
+    /// attribute, an error if the text is no number.
     fn number<T: std::str::FromStr>(
         &self,
         node: Node<'a, 'a>,
@@ -229,7 +232,8 @@ impl<'a> Reader<'a> {
             .map_err(|_| self.error(node, format!("{name} is {text:?}; it should be a number")))
     }
 
-    /// Reads a provider with its counter sets.
+    /// Reads a `provider` element with its counter sets; an error if it has no name or no counter
+    /// set.
     fn provider(&mut self, provider: Node<'a, 'a>) -> Result<ProviderDefinition, DefinitionError> {
         let name = ["providerName", "symbol", "applicationIdentity"]
             .iter()
@@ -256,7 +260,8 @@ impl<'a> Reader<'a> {
         Ok(definition)
     }
 
-    /// Reads a counter set with its counters. `next` is the offset of the next name.
+    /// Reads a counter set with its counters. `next` is the offset of the next name, and is raised
+    /// past the names that are read. The names and descriptions are added to `names` and `help`.
     fn counter_set(
         &mut self,
         set: Node<'a, 'a>,
@@ -322,7 +327,8 @@ impl<'a> Reader<'a> {
         Ok(object)
     }
 
-    /// Returns `next`, the offset of this name, and adds 2 to `next`.
+    /// Returns `next`, the offset for the name of this element, and adds 2 to `next`. An error if
+    /// `next` is above [`MAX_OFFSET`].
     fn allot(&self, node: Node<'_, '_>, next: &mut u32) -> Result<u32, DefinitionError> {
         let offset = *next;
         if offset > MAX_OFFSET {
@@ -390,8 +396,9 @@ impl<'a> Reader<'a> {
         Ok(one)
     }
 
-    /// Adds the name and the description of an element to `names` and `help`, in each language.
-    /// Returns whether the element has a name.
+    /// Adds the name and the description of an element to `names` and `help`, in each language,
+    /// under `offset`. Returns whether the element has a name. An error if a text is too long, or
+    /// refers to a string that is not defined.
     fn texts(
         &mut self,
         node: Node<'a, 'a>,
@@ -421,8 +428,8 @@ impl<'a> Reader<'a> {
         Ok(is_named)
     }
 
-    /// The text of an attribute in each language: the strings that it refers to, or else the text
-    /// as written, for English.
+    /// The `text` of an attribute in each language: the strings that `$(string.ID)` refers to, or
+    /// for any other text this text, as English. An error if no language has the string.
     fn in_languages(
         &self,
         node: Node<'a, 'a>,

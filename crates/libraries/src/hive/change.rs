@@ -23,10 +23,13 @@ fn invalid(message: impl Into<String>) -> RegisterError {
 }
 
 impl Hive {
-    /// Registers a provider; see [`perfhive_contract::Registrar::register`].
+    /// Registers a provider: allots its indexes, or replaces its registration; see
+    /// [`perfhive_contract::Registrar::register`]. Returns the registration, and whether it was
+    /// added, updated or is the same as before. Only the hive in memory is changed.
     ///
     /// # Errors
-    /// [`RegisterError`]; the hive is unchanged then.
+    /// [`RegisterError`] for an invalid definition or function, or if no indexes or no room are
+    /// left; the hive is unchanged then.
     pub fn register(
         &mut self,
         definition: &ProviderDefinition,
@@ -104,7 +107,7 @@ impl Hive {
         Ok((one, change))
     }
 
-    /// Removes a provider; see
+    /// Removes a provider from the hive in memory, and returns its registration; see
     /// [`perfhive_contract::Registrar::unregister`].
     ///
     /// # Errors
@@ -131,7 +134,7 @@ impl Hive {
     }
 
     /// Removes a provider with its texts, and lowers Last Counter and Last Help if the provider had
-    /// the highest indexes. `None` if no such provider is registered.
+    /// the highest indexes. Returns its registration; `None` if no such provider is registered.
     fn remove(&mut self, name: &str) -> Option<Registration> {
         let one = self.services.remove(self.place(name)?).registration;
         let indexes = span(&one);
@@ -205,7 +208,8 @@ impl Hive {
     }
 }
 
-/// Checks that readers can use the texts of a definition.
+/// Checks the texts of a definition. An error for a language that is there twice, an odd or too
+/// high offset, a text that is too long or has a NUL, and for a definition without names.
 fn check_texts(definition: &ProviderDefinition) -> Result<(), RegisterError> {
     let name = &definition.name;
     if definition.last_offset() > crate::definition::MAX_OFFSET {
@@ -235,8 +239,9 @@ fn check_texts(definition: &ProviderDefinition) -> Result<(), RegisterError> {
     Ok(())
 }
 
-/// Checks a registration: the library's path is absolute and UTF-8, Collect has a name, the path and
-/// the names have no NUL, and neither they nor the linkage are too long. The library is not opened.
+/// Checks a registration: the library's path is absolute and UTF-8, Collect has a name, the path
+/// and the names have no NUL, and neither they nor the linkage are too long. The library is not
+/// opened. The first of these that is not so is an error.
 fn check_functions(one: &Registration) -> Result<(), RegisterError> {
     let name = &one.name;
     let Some(library) = one.library.to_str() else {

@@ -12,7 +12,8 @@ use perfhive_contract::{InstanceKind, RegisteredCounter, RegisteredObject, Regis
 use perfhive_format::{CounterType, TitleIndex};
 use std::fmt::Write as _;
 
-/// Writes the section `Services\NAME\Counters` of a provider, unless the provider declares nothing.
+/// Writes the section `Services\NAME\Counters` of a provider, with the objects and counters that
+/// the provider's manifest declares. Writes nothing if there are none.
 pub(super) fn write(one: &Registration, out: &mut String) {
     if one.declared.is_empty() {
         return;
@@ -29,7 +30,8 @@ pub(super) fn write(one: &Registration, out: &mut String) {
 }
 
 /// Adds the object or counter of a line to `declared`: a counter to the last object there. `key` is
-/// the title index in front of the `=`, and `texts` are the values behind it.
+/// the title index in front of the `=`, and `texts` are the values behind it. `Err` says what is
+/// wrong with the line.
 pub(super) fn take(
     declared: &mut Vec<RegisteredObject>,
     key: &str,

@@ -9,9 +9,10 @@ use perfhive_format::{LanguageId, TitleIndex};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-/// The first line: form and version.
+/// The first line of a hive's text form: its name and version.
 pub(super) const FIRST: &str = "perfhive hive 1";
-/// The last line. If it is missing, the end of the file was lost, which is a fault.
+/// The last line of a hive's text form. If it is missing, the end of the file was lost, which is a
+/// fault.
 pub(super) const LAST: &str = "[End]";
 /// The longest line, in bytes: many characters of a text may be escaped.
 const MAX_LINE: usize = MAX_TEXT * 4;
@@ -342,7 +343,8 @@ impl Reader {
 }
 
 impl Draft {
-    /// Adds the line `key = value` of a section of the provider; `raw` is the value as written.
+    /// Adds the line `key = value` of a section of the provider to this draft; `line` is its
+    /// number, and `raw` is the value as written. `Err` says what is wrong with the line.
     fn take(
         &mut self,
         line: u32,

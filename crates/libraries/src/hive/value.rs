@@ -11,7 +11,8 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// Parses a value: a number, or texts in quotation marks with commas between them.
+    /// Parses a value: a number, or texts in quotation marks with commas between them. `Err` says
+    /// why it is neither.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         if !text.starts_with('"') {
             let number = text.parse().map_err(|_| {
@@ -62,8 +63,9 @@ impl Value {
     }
 }
 
-/// Reads a text in quotation marks at the beginning of a line. Returns the text without the marks
-/// and with its escapes replaced, and the part of the line behind it.
+/// Reads the text in quotation marks with which `text` begins. Returns it without the marks and
+/// with its escapes replaced, and the part of `text` behind it. `Err` says why there is no such
+/// text.
 fn unquote(text: &str) -> Result<(String, &str), String> {
     let body = text.strip_prefix('"').ok_or_else(|| format!("{text:?} has no quotation mark"))?;
     let mut made = String::new();

@@ -32,14 +32,16 @@ const PROBATION: u32 = 4;
 const FADES: u32 = 64;
 /// The least time between two writes that only add the tally of collections.
 const WRITE_EVERY: Duration = Duration::from_secs(5);
-/// The longest time that noting a failure waits for other programs that hold the lock.
+/// The longest time that a write of the account that must not be lost, such as that of a failure,
+/// waits for other programs that hold the lock. Other writes do not wait.
 const LOCK_PATIENCE: Duration = Duration::from_millis(100);
 
 /// The identity of a library's file: device, inode, seconds and nanoseconds of the last change,
 /// size. On Windows: 0, time of creation, time of the last change, 0, size.
 pub(crate) type LibraryStamp = (u64, u64, i64, i64, u64);
 
-/// The account of one provider.
+/// The account of one provider: its failures, pause, quarantine, objects and statistics, which all
+/// programs of a user share through a file.
 pub(crate) struct Account {
     name: String,
     first_pause: Duration,
@@ -54,8 +56,9 @@ struct Inner {
     record: Record,
     /// The collections that the file does not count yet.
     unwritten: CollectionTally,
-    /// The fingerprint of the account that was in the file at first, if that account was about another
-    /// library or registration. Only an account with this fingerprint may be replaced by this one.
+    /// The fingerprint of the account that was in the file at first, if that account was about
+    /// another library, registration or test level; `None` otherwise. Only an account with this
+    /// fingerprint may be replaced by this one.
     replaces: Option<u64>,
     /// The stamp of the file as last read or written; `None` if it was neither.
     stamp: Option<FileStamp>,
@@ -162,7 +165,8 @@ impl Account {
         inner.record.slowest.min(pause::LONGEST).saturating_mul(2).max(least)
     }
 
-    /// Notes that a call of the library returned after the time `took`.
+    /// Notes that a call of the library returned after the time `took`. This ends a series of waits
+    /// in vain with its pause, and updates the longest recent time.
     pub(crate) fn came_back(&self, took: Duration) {
         let mut inner = lock(&self.inner);
         let slowest = &mut inner.record.slowest;
@@ -178,7 +182,9 @@ impl Account {
         self.change(Duration::ZERO, |record| record.pause(pause, now()));
     }
 
-    /// Notes a collection and its fault, if it had one. With a fault `NotYet` nothing is noted.
+    /// Notes the last collection that `status` describes, and its fault, if it had one. A
+    /// collection without a fault ends a series of failures. With a fault `NotYet` nothing is
+    /// noted.
     pub(crate) fn collected(&self, status: &ProviderStatus, fault: Option<&Fault>) {
         let mut inner = lock(&self.inner);
         // A reader that did not wait for the answer proves nothing about the library.

@@ -209,8 +209,8 @@ impl Check {
         }
     }
 
-    /// Makes one call. `None` if it fails, which becomes a finding, or if there is no library to
-    /// call.
+    /// Calls Collect once for `value`, with a buffer of `room` bytes. `None` if the call fails,
+    /// which becomes a finding, or if there is no library to call.
     fn call(&mut self, value: &str, lane: Lane, room: usize) -> Option<CheckedCall> {
         if self.library.is_none() {
             self.library = self.state.library().ok();
@@ -235,8 +235,8 @@ impl Check {
         }
     }
 
-    /// Makes one call, with a larger buffer each time the library asks for one. `None` if it fails,
-    /// or if the largest buffer is not enough; both become findings.
+    /// Calls Collect for `value`, again with a larger buffer each time the library asks for one.
+    /// `None` if a call fails, or if the largest buffer is not enough; both become findings.
     fn collect(&mut self, value: &str, lane: Lane) -> Option<CheckedCall> {
         let mut room = crate::hosting::area::FIRST_ROOM;
         loop {
@@ -255,7 +255,8 @@ impl Check {
         }
     }
 
-    /// Tests that an answer `ERROR_MORE_DATA` left the pointer unmoved and both counts 0.
+    /// Tests that an answer `ERROR_MORE_DATA` left the pointer unmoved and both counts 0. Otherwise
+    /// adds findings.
     fn look_at_refusal(&mut self, value: &str, answer: &CheckedCall) {
         if answer.claim.moved != 0 {
             self.wrong(value, "with ERROR_MORE_DATA the data pointer must stay as it was");

@@ -7,7 +7,8 @@ use std::ops::Range;
 /// The bytes of an object's header that define it: from `DefinitionLength` to `DefaultCounter`, and
 /// `CodePage`.
 const STEADY: [Range<usize>; 2] = [4..40, 44..48];
-/// The length of the shortest header, in bytes; the counters follow.
+/// The length in bytes of the shortest header of an object; the definitions of the counters follow
+/// it.
 const DEFINITIONS: usize = 64;
 
 /// The objects of a library, each as the library delivered it last.
@@ -120,7 +121,8 @@ pub(crate) fn objects(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The name of an object from [`objects`].
+/// The title index of the name of an object, one of those from [`objects`]; 0 if the bytes are too
+/// short.
 pub(crate) fn name_of(object: &[u8]) -> TitleIndex {
     let name = object.get(12..).and_then(|rest| rest.first_chunk::<4>());
     TitleIndex(name.map_or(0, |name| u32::from_le_bytes(*name)))

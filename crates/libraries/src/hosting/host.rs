@@ -84,8 +84,9 @@ fn serve() -> Result<(), Errno> {
     }
 }
 
-/// Moves the socket and the memory to descriptors that no library writes to by mistake, and
-/// closes all others.
+/// Moves the socket (standard input) and the shared memory (standard output) to other descriptors,
+/// which no library writes to by mistake, and closes all further ones. Returns the socket and the
+/// memory.
 fn take_over() -> Result<(OwnedFd, OwnedFd), Errno> {
     // A session of its own: Ctrl-C at a terminal is for the reader, and where the kernel
     // shares processors between sessions (autogroup), all threads of a library together get
@@ -117,7 +118,8 @@ fn take_over() -> Result<(OwnedFd, OwnedFd), Errno> {
     Ok((socket, memory))
 }
 
-/// Calls Collect with the shared memory as its buffer.
+/// Calls Collect with the shared memory as its buffer, of which `room` bytes are mapped into `area`
+/// if it has another size. `asked` is the number of the request, the lane and the value string.
 fn collect(
     library: &LoadedLibrary,
     area: &mut Option<Area>,

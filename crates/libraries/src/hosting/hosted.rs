@@ -18,8 +18,8 @@ const LONGEST_AFTER_CRASH: Duration = Duration::from_secs(60);
 /// The number of collections without a failure after which the pauses begin anew.
 const CALM: u32 = 10;
 
-/// The time that a reader waits for a call. The function's own timeout also limits each of the two
-/// times.
+/// The time that a reader waits for a call. The function's own timeout also limits both the
+/// deadline and the usual time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Patience {
     /// The reader's deadline; `None` for a reader without one.
@@ -52,9 +52,10 @@ pub(crate) struct Call {
 pub(crate) enum CallFault {
     /// The library failed; the text says why.
     Failed(String),
-    /// The function did not come back within its own timeout, and the process was ended.
+    /// The function did not come back within its own timeout, and the process was ended. The text
+    /// says so.
     TimedOut(String),
-    /// The library is still at work, or in a pause after a failure.
+    /// The library is still at work, or in a pause after a failure. The text says which.
     NotYet(String),
     /// The host process cannot be started, so that the library was not called; the text says why.
     NoHost(String),
@@ -99,10 +100,11 @@ pub(crate) struct HostedLibrary {
     /// The collection that was sent before [`collect`](Self::collect) is called; `None` if none
     /// was.
     begun: Option<BegunCall>,
-    /// The failure of sending a collection before [`collect`](Self::collect) is called; `None` if
-    /// there was no failure.
+    /// The failure that came up when a collection was sent before [`collect`](Self::collect) is
+    /// called, which then returns it; `None` if there was no failure.
     early: Option<CallFault>,
-    /// The note of the last Open about the confinement of the process, until a [`Call`] takes it.
+    /// The note of the last Open about the confinement of the process, until a [`Call`] takes it;
+    /// `None` if there is none.
     note: Option<String>,
     /// The time that the last call of Collect took, or has taken so far.
     took: Duration,
@@ -193,7 +195,8 @@ impl HostedLibrary {
         self.took
     }
 
-    /// Whether the call in flight is overdue. Returns `true` only once for each call.
+    /// Whether a reader has waited until the call in flight was overdue. Returns `true` only once
+    /// for each call; `false` also if there is no call in flight.
     pub(crate) fn is_newly_late(&mut self) -> bool {
         let call = self.in_flight.as_mut().filter(|call| call.is_late);
         call.is_some_and(|call| !std::mem::replace(&mut call.is_reported, true))
@@ -211,7 +214,7 @@ impl HostedLibrary {
 
     /// Begins a collection without waiting: starts the process if there is none, and otherwise
     /// makes it call Collect. Does nothing while a call is in flight, or if the value is too long
-    /// for a packet.
+    /// for a packet. A failure is returned by the next [`collect`](Self::collect).
     pub(crate) fn begin(&mut self, value: &str, lane: Lane, room: usize) {
         self.forget_begun();
         // An older call in flight is waited for by `collect`.
@@ -256,8 +259,9 @@ impl HostedLibrary {
         self.send(&request, Function::Collect)
     }
 
-    /// Calls Collect with a buffer of `room` bytes, or waits for the same call if it was
-    /// begun.
+    /// Calls Collect for `value` with a buffer of `room` bytes and waits for the answer, or only
+    /// waits if the same call was begun. Starts the process and opens the library if need be. The
+    /// error says why there is no answer.
     pub(crate) fn collect(
         &mut self,
         value: &str,
@@ -398,7 +402,8 @@ impl HostedLibrary {
 
     /// Waits for the answer to a call: until the reader's deadline, or without a deadline until the
     /// call is overdue, but no longer than the function's own timeout. A call for which a reader
-    /// waited until it was overdue is not waited for again.
+    /// waited until it was overdue is not waited for again. A call that exceeds this timeout ends
+    /// the process.
     fn wait(&mut self, call: CallInFlight, patience: Patience) -> Result<Response, CallFault> {
         self.in_flight = Some(call);
         let CallInFlight { function, since, .. } = call;
@@ -447,8 +452,9 @@ impl HostedLibrary {
         }
     }
 
-    /// Copies the bytes that the provider wrote, and the guards, out of the shared memory. The copy
-    /// is tested afterwards, when the library can no longer change it.
+    /// Copies the bytes that the provider wrote (`claim`), and the guards of the buffer of `room`
+    /// bytes, out of the shared memory. The copy is tested afterwards, when the library can no
+    /// longer change it. It is a failure if the memory is shorter.
     fn read(&mut self, room: usize, claim: &RawClaim) -> Result<(), CallFault> {
         let buffer = self.buffer.get_or_insert_with(|| GuardedBuffer::new(room));
         if buffer.len() != room {
@@ -463,8 +469,8 @@ impl HostedLibrary {
         Err(self.fail("cut off the buffer that it shares".to_string()))
     }
 
-    /// Ends the process after a failure. After the first failure it may be started again at
-    /// once, after later ones only after a pause.
+    /// Ends the process after a failure, and returns `message` as the fault. After the first
+    /// failure it may be started again at once, after later ones only after a pause.
     fn fail(&mut self, message: String) -> CallFault {
         let doubled = |more: u32| self.crash_pause.saturating_mul(1 << (more - 1).min(16));
         let pause = if self.failures == 0 { Duration::ZERO } else { doubled(self.failures) };
@@ -472,8 +478,8 @@ impl HostedLibrary {
         CallFault::Failed(message)
     }
 
-    /// Ends the process after a hang. A hang costs readers time and is likely to happen
-    /// again, so that even the first restart waits.
+    /// Ends the process after a hang, and returns `message` as the fault. A hang costs readers time
+    /// and is likely to happen again, so that even the first restart waits.
     fn timed_out(&mut self, message: String) -> CallFault {
         self.end(&message, pause::after_failures(self.hang_pause, self.failures + 1));
         CallFault::TimedOut(message)

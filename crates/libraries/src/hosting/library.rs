@@ -140,9 +140,9 @@ impl LoadedLibrary {
     }
 }
 
-/// Refuses a path that is not absolute or leads to no file. On Unix it also refuses a library that
-/// belongs to neither root nor this user, or that all users may write: its code would run with this
-/// user's rights.
+/// Checks the path of a library before it is loaded. It is an error, in words, if the path is not
+/// absolute or leads to no file. On Unix it is also an error if the library belongs to neither root
+/// nor this user, or all users may write it: its code would run with this user's rights.
 fn check_file(path: &Path) -> Result<(), String> {
     let shown = path.display();
     if !path.is_absolute() {
@@ -176,11 +176,11 @@ fn check_owner(shown: &impl std::fmt::Display, meta: &std::fs::Metadata) -> Resu
     Ok(())
 }
 
-/// The function that the library exports under this name.
+/// The function that the library exports under this name. `Err` is a text that says that there is
+/// none; `path` is the library's file, for this text.
 ///
 /// # Safety
-/// The library's symbol of this name, if there is one, is an `F`, which is a function
-/// pointer.
+/// The library's symbol of this name, if there is one, is an `F`, which is a function pointer.
 unsafe fn function<F: Copy>(library: &Library, path: &Path, name: &str) -> Result<F, String> {
     let shown = path.display();
     let symbol = CString::new(name).map_err(|_| format!("{name:?} is not a name of a function"))?;
@@ -222,11 +222,11 @@ fn listen<T>(stray: &StrayReports, call: impl FnOnce() -> T) -> (T, Vec<String>)
     (answer, reports)
 }
 
-/// The function [`Host::report`], which keeps a message.
+/// The function [`Host::report`], by which a library reports a message: keeps it for the call that
+/// this thread makes, or else for the next one.
 ///
 /// # Safety
-/// `context` is the [`StrayReports`] of a library, `length` bytes behind `text` can
-/// be read.
+/// `context` is the [`StrayReports`] of a library, `length` bytes behind `text` can be read.
 unsafe extern "system" fn report(context: *mut c_void, text: *const c_char, length: usize) {
     if context.is_null() || text.is_null() {
         return;

@@ -7,11 +7,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The host program: one that calls [`host::main`](crate::host::main) when it is started with
-/// these arguments.
+/// The host program: a program that calls [`host::main`](crate::host::main) when it is started with
+/// these arguments, and in which a library then runs.
 ///
-/// On Linux it is started only if it can be trusted like a library: the file and every folder on the way
-/// belong to root or the reader, and no other user may write them.
+/// On Linux it is started only if it can be trusted like a library: the file and every folder on
+/// the way belong to root or the reader, and no other user may write them (a folder above the
+/// file's own may be sticky instead, as `/tmp` is).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HostCommand {
@@ -64,7 +65,8 @@ impl HostCommand {
     }
 }
 
-/// The file of the calling process, under any name.
+/// The link to the file of the calling process, which leads there even if another file has taken
+/// its path. It is trusted as a host program.
 pub(crate) const THIS_PROGRAM: &str = "/proc/self/exe";
 
 /// A log: takes lines for the system's log, each a provider's name and a message. The lines are
@@ -103,15 +105,19 @@ impl HostOptions {
     /// The default memory limit, in bytes: one GiB, room for a provider and the libraries that it
     /// needs.
     pub const MEMORY_LIMIT: u64 = 1 << 30;
-    /// The default patience: two seconds, which a person at a terminal waits.
+    /// The default of [`patience`](Self::patience), the time that a reader without a deadline
+    /// waits: two seconds, which a person at a terminal waits.
     pub const PATIENCE: Duration = Duration::from_secs(2);
 
-    /// The default period of looking at libraries: two seconds.
+    /// The default of [`look_every`](Self::look_every), the period of looking for replaced
+    /// libraries: two seconds.
     pub const LOOK_EVERY: Duration = Duration::from_secs(2);
-    /// The default pause: one second, less than the time between samples of most readers.
+    /// The default of [`pause`](Self::pause), the pause after a second crash: one second, less than
+    /// the time between samples of most readers.
     pub const PAUSE: Duration = Duration::from_secs(1);
 
-    /// The pause after the first time that a library hung or did not give its objects.
+    /// The pause after the first time that a library hung or did not give its objects: five times
+    /// [`pause`](Self::pause).
     pub(crate) fn first_pause(&self) -> Duration {
         self.pause.saturating_mul(5)
     }
@@ -144,14 +150,14 @@ impl HostOptions {
         self
     }
 
-    /// The same options with another patience.
+    /// The same options with another time that a reader without a deadline waits for libraries.
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    /// The same options with another period of looking at libraries.
+    /// The same options with another period of looking for replaced libraries.
     #[must_use]
     pub fn look_every(mut self, period: Duration) -> Self {
         self.look_every = period;

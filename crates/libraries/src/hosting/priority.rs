@@ -7,7 +7,8 @@ const LOWERED: i32 = 10;
 #[cfg(target_os = "linux")]
 const LOWEST: i32 = 19;
 
-/// Lowers the priority of this thread.
+/// Lowers the priority of this thread for good: raises its nice value by [`LOWERED`], to [`LOWEST`]
+/// at most. If the system refuses, nothing changes.
 #[cfg(target_os = "linux")]
 pub(crate) fn lower() {
     // The nice value is raised from what it is, because it may be high already. If the system
@@ -17,7 +18,8 @@ pub(crate) fn lower() {
     let _ = rustix::process::setpriority_process(Some(me), (own + LOWERED).min(LOWEST));
 }
 
-/// Lowers the priority of this thread.
+/// Lowers the priority of this thread for good, to the lowest above idle. If the system refuses,
+/// nothing changes.
 #[cfg(windows)]
 pub(crate) fn lower() {
     use windows_sys::Win32::System::Threading::{

@@ -86,7 +86,8 @@ impl HostProcess {
         read_all(memory, body, front(room)).is_ok() && read_all(memory, behind, rear(room)).is_ok()
     }
 
-    /// Sends a request.
+    /// Sends a request to the host process, without waiting for the answer. The error `Late` means
+    /// that the host does not take requests, `Gone` that it has ended.
     pub(crate) fn send(&mut self, request: &Request) -> Result<(), HostSilence> {
         // If the socket has no room for the packet, the host has not taken earlier packets.
         match send(&self.socket, &request.encode(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
@@ -297,7 +298,8 @@ fn nursery(command: Command) -> io::Result<Child> {
     answer.recv().map_err(|_| gone())?
 }
 
-/// Fills `to` with the bytes of the memory from the offset `from` on. Fewer bytes are an error.
+/// Fills `to` with the bytes of the shared memory from the offset `from` on. It is an error if the
+/// memory has fewer bytes.
 fn read_all(memory: impl rustix::fd::AsFd, to: &mut [u8], from: usize) -> Result<(), Errno> {
     let mut done = 0;
     while let Some(rest) = to.get_mut(done..).filter(|rest| !rest.is_empty()) {

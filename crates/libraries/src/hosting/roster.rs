@@ -46,12 +46,13 @@ pub struct ExtensionRoster {
     next_look: Instant,
     answers: Receiver<DiscoveryResult>,
     report: Sender<DiscoveryResult>,
-    /// The number of the last question that was sent to any library.
+    /// The number of the last question for a library's objects; each question, to any library, gets
+    /// the next number.
     last_question: u64,
 }
 
-/// The answer to the question `number` for a library's objects; `failure` is the reason why the
-/// library gave none.
+/// The answer to the question `number`, by which a library was asked for its objects. `failure` is
+/// the reason why the library gave none; `None` if it answered.
 struct DiscoveryResult {
     number: u64,
     failure: Option<ProviderError>,
@@ -127,8 +128,9 @@ impl ExtensionRoster {
     }
 
     /// Asks the libraries that may have wanted objects and have not given their objects yet, all at
-    /// the same time. Waits for their answers, but not for a library for which readers already waited
-    /// in vain. Returns whether anything new is known.
+    /// the same time. Waits for their answers for at most the patience of a reader and half of the
+    /// time until the deadline of `ask`, but not for a library for which readers already waited in
+    /// vain. Returns whether anything new is known.
     fn find_out(&mut self, ask: &Ask) -> bool {
         let wanted = &ask.objects;
         let now = Instant::now();

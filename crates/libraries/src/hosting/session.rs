@@ -48,12 +48,14 @@ struct BegunCollection {
     requests: Vec<(String, Lane)>,
     /// The answers to the first requests. The request after them is in flight.
     answers: Vec<Result<Call, ProviderError>>,
-    /// Whether the library is open, since its Open was waited for.
+    /// Whether the wait for the library's Open is over, so that only answers of Collect are waited
+    /// for.
     is_open: bool,
 }
 
 impl ExtensionSession {
-    /// A session with the parked library, or with a library that starts when it is called.
+    /// A session with the library that the last session left running, or with one that starts when
+    /// it is first called. It is an error if there is no host program.
     pub(crate) fn open(state: &Arc<LibraryState>) -> Result<Self, ProviderError> {
         let library = Some(state.library()?);
         Ok(Self {
@@ -98,8 +100,9 @@ impl ExtensionSession {
         Ok(())
     }
 
-    /// Notes whether the last request failed, and writes its failure to the log, since the broker
-    /// does not get it. A library that is at work or in a pause is not logged.
+    /// Notes whether the last request failed with `error` (`None` if it did not), and writes the
+    /// failure to the log, since the broker does not get it. If the library is still at work or in
+    /// a pause, nothing is logged.
     fn note(&mut self, error: Option<&ProviderError>) {
         self.failed = error.is_some();
         // The reason of a pause was logged when it began.
@@ -345,7 +348,8 @@ impl Session for ExtensionSession {
 }
 
 /// Adds the objects that Collect delivered to `out`, if they pass the tests. Objects that the
-/// provider may not give are left out.
+/// provider may not give are left out with a warning. Adds the indexes of the others to
+/// `delivered`. An error code of Collect, and no objects with a report, are errors.
 fn take(
     state: &LibraryState,
     call: &Call,

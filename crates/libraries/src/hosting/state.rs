@@ -104,8 +104,9 @@ impl LibraryState {
         format!("left out object {object}, which {owner}; it may give {own}")
     }
 
-    /// The parked library, or else a library with a host process that starts with the first call. The error
-    /// `NotYet` if this program has no host program, which is no failure of the library.
+    /// The library that the last session left running, or else a library with a host process that
+    /// starts with the first call. The error `NotYet` if this program has no host program, which is
+    /// no failure of the library.
     pub(crate) fn library(&self) -> Result<HostedLibrary, ProviderError> {
         if let Some(library) = lock(&self.parked).take() {
             return Ok(library);

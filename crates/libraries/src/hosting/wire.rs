@@ -14,7 +14,8 @@ pub(crate) const MESSAGES: usize = 8;
 /// The length of the longest message of a provider, in bytes.
 const MESSAGE: usize = 1000;
 
-/// The version that both ends must have.
+/// The version of perfhive and of the packets, which must be the same at the reader and at its
+/// host.
 const VERSION: &str = concat!("perfhive ", env!("CARGO_PKG_VERSION"), " 3");
 
 /// The thread on which a collection runs.
@@ -74,7 +75,8 @@ pub(crate) struct Response {
     pub(crate) code: u32,
     /// The distance in bytes by which Collect moved its pointer.
     pub(crate) moved: i64,
-    /// The number of bytes that Collect gave; for [`Request::Together`] the number of calls.
+    /// The number of bytes that Collect claims to have given, untested; for [`Request::Together`]
+    /// the number of calls.
     pub(crate) bytes: u32,
     /// The number of objects that Collect claims, untested; for [`Request::Together`] the number
     /// of wrong answers.
@@ -86,7 +88,8 @@ pub(crate) struct Response {
     pub(crate) failure: Option<String>,
     /// A note about the confinement of the process, such as a restriction that failed; only from Open.
     pub(crate) note: Option<String>,
-    /// The messages that the provider reported during the call or since the call before it.
+    /// The messages that the provider reported during the call, or between it and the call before;
+    /// for [`Request::Together`] the value string of the first wrong answer.
     pub(crate) reports: Vec<String>,
 }
 
@@ -156,7 +159,8 @@ fn path_of(bytes: &[u8]) -> PathBuf {
     <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(bytes).into()
 }
 
-/// The path's units of 16 bits, which need not be valid text.
+/// The bytes of a path in a packet: the path's units of 16 bits, low byte first, which need not be
+/// valid text.
 #[cfg(windows)]
 fn path_bytes(path: &Path) -> Vec<u8> {
     let units = std::os::windows::ffi::OsStrExt::encode_wide(path.as_os_str());

@@ -169,7 +169,7 @@ impl Walk {
         self.folder(root, stat)
     }
 
-    /// Puts the parts of a path in front of the parts that remain.
+    /// Puts the parts of `path` in front of the parts of the walk that are still to be walked.
     fn ahead(&mut self, path: &Path) {
         for part in path.components().rev() {
             match part {
@@ -180,7 +180,8 @@ impl Walk {
         }
     }
 
-    /// Enters a trusted folder.
+    /// Enters a folder, which `stat` describes. It is refused if it belongs to a user that is not
+    /// trusted, or if others may write it and it is not sticky.
     fn folder(&mut self, folder: OwnedFd, stat: Stat) -> Result<(), Refusal> {
         self.check_owner(&stat)?;
         // In a sticky folder such as /tmp only a file's owner can replace the file.
@@ -199,8 +200,8 @@ impl Walk {
         Err(Refusal::Owner { path, owner, reader: self.trust.reader })
     }
 
-    /// Takes one step along the path. Returns the file if the step reached the end of the path, and
-    /// `None` before.
+    /// Takes one step along the path, to the part `name`: enters a folder, follows a link, or opens
+    /// the file. Returns the file if the step reached the end of the path, and `None` before.
     fn step(&mut self, name: &OsStr) -> Result<Option<File>, Refusal> {
         if name == ".." {
             // The parent of the root is the root.

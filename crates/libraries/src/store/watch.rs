@@ -17,8 +17,8 @@ pub struct ReadHives {
 }
 
 impl ReadHives {
-    /// Reads hives, the machine's first. A damaged entry, or a file that another user could have
-    /// written, is a fault; all other entries are used.
+    /// Reads hives, given with the machine's first. A damaged entry, or a file or library that
+    /// another user could have written, is left out with a fault; all other entries are used.
     #[must_use]
     pub fn read(hives: &[HiveFile], trust: Trust) -> Self {
         let mut all = Registrations::none();
@@ -87,7 +87,7 @@ pub struct Watch {
     /// Hives with faults are read again after a time, because a corrected mode of a library or
     /// folder does not change the stamp of the hive.
     refused: Option<Instant>,
-    /// What the last read found.
+    /// The providers that the last read found, to compare the next read with.
     providers: Vec<Registration>,
     faults: Vec<RegisterFault>,
 }
@@ -98,7 +98,7 @@ impl Watch {
     /// The time after which all files are read again if the last read had faults.
     pub const AGAIN: Duration = Duration::from_secs(10);
 
-    /// Watches hives, the machine's first.
+    /// A watch over these hives, given with the machine's first.
     #[must_use]
     pub fn new(hives: Vec<HiveFile>, trust: Trust) -> Self {
         let stamps = vec![None; hives.len()];

@@ -45,8 +45,8 @@ impl AccountFile {
         std::fs::symlink_metadata(self.path()).ok().map(|meta| stamp_of(&meta))
     }
 
-    /// The record in the file. `None` for a file that is missing or damaged, that is a link, or
-    /// that is not this user's alone to write.
+    /// The record in the file, with the stamp of the file. `None` for a file that is missing or
+    /// damaged, that is a link, or that is not this user's alone to write.
     pub(super) fn read(&self) -> Option<(Record, FileStamp)> {
         let file = no_link(OpenOptions::new().read(true)).open(self.path()).ok()?;
         let meta = file.metadata().ok()?;
@@ -58,9 +58,11 @@ impl AccountFile {
         Some((Record::parse(&bytes)?, stamp_of(&meta)))
     }
 
-    /// Changes the file under the lock, for which it waits no longer than `patience`. `change` gets
-    /// the current record and returns the new one, or `None` to leave the file as it is. Returns
-    /// the stamp of the new file, `None` if the file was left.
+    /// Changes the file under the folder's lock, for which it waits no longer than `patience`.
+    /// `change` gets the current record, or `None` if there is none that can be read, and returns
+    /// the new one, or `None` to leave the file as it is. Returns the stamp of the new file, `None`
+    /// if the file was left. It is an error if the lock is not free in time, or the file cannot be
+    /// written.
     pub(super) fn change(
         &self,
         patience: Duration,
@@ -82,7 +84,8 @@ impl AccountFile {
         Ok(Some(stamp))
     }
 
-    /// Removes the file of the account.
+    /// Removes the file of the account. It is an error if there is no such file, or if another
+    /// program holds the lock for two seconds.
     pub(super) fn remove(&self) -> io::Result<()> {
         // Without the lock, a program that changes the file at this moment would restore it.
         let lock = self.lock(Duration::from_secs(2))?;
@@ -139,7 +142,8 @@ fn make(folder: &Path) -> io::Result<()> {
     owned(folder, &std::fs::symlink_metadata(folder)?)
 }
 
-/// Makes opening a file refuse links and not block on a pipe.
+/// Sets options so that opening a file with them refuses links and does not block on a pipe.
+/// Returns the same options.
 fn no_link(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     {
@@ -154,8 +158,9 @@ fn no_link(options: &mut OpenOptions) -> &mut OpenOptions {
     }
 }
 
-/// Makes a created file readable and writable for this user alone. On Windows nothing is set: the file
-/// inherits its access rights from the user's folder.
+/// Sets options so that a file that is created with them is readable and writable for this user
+/// alone. Returns the same options. On Windows nothing is set: the file inherits its access rights
+/// from the user's folder.
 fn mine_alone(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
@@ -173,7 +178,8 @@ fn owned(path: &Path, meta: &Metadata) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
 }
 
-/// Checks that a file or folder is this user's, and that no other user may write it.
+/// Checks that the file or folder at `path` belongs to this user, is not a link, and that no other
+/// user may write it; otherwise it is an error.
 #[cfg(unix)]
 fn owned(path: &Path, meta: &Metadata) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt as _;

@@ -31,7 +31,7 @@ pub(super) struct Record {
     pub(super) faults: u64,
     pub(super) in_a_row: u32,
     pub(super) quarantined: bool,
-    /// The end of the pause, in milliseconds since 1970.
+    /// The end of the last pause, in milliseconds since 1970; 0 without a pause.
     pub(super) not_before: u64,
     /// The number of times in a row that a reader waited in vain.
     pub(super) late: u32,
@@ -53,7 +53,7 @@ pub(super) struct CollectionTally {
 }
 
 impl CollectionTally {
-    /// Counts the last collection of a broker's status.
+    /// Adds one collection: the last one that `status` describes.
     pub(super) fn count(&mut self, status: &ProviderStatus) {
         self.add(&Self {
             collections: 1,
@@ -96,7 +96,8 @@ impl Record {
         self.set_fault(message);
     }
 
-    /// Ends the series of waits in vain, and any pause.
+    /// Ends the series of waits in vain, and any pause. Also forgets the message of the last fault
+    /// if only waits caused it.
     pub(super) fn answered_in_time(&mut self) {
         if self.late > 0 && self.in_a_row == 0 {
             self.fault = None;
@@ -104,21 +105,24 @@ impl Record {
         (self.late, self.not_before) = (0, 0);
     }
 
-    /// Ends the provider's quarantine and pause, and counts this in `released`.
+    /// Ends the provider's quarantine and pause and its series of failures and waits in vain, and
+    /// counts this in `released`.
     pub(super) fn release(&mut self) {
         self.released = self.released.saturating_add(1);
         (self.in_a_row, self.quarantined) = (0, false);
         (self.not_before, self.late) = (0, 0);
     }
 
-    /// Begins a pause at the time `now`.
+    /// Begins a pause of the length `pause` at the time `now`, in milliseconds since 1970. It
+    /// replaces any other pause.
     pub(super) fn pause(&mut self, pause: Duration, now: u64) {
         let millis = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
         self.not_before = now.saturating_add(millis);
     }
 
-    /// The rest of the pause at the time `now`; `None` without a pause. A pause longer than
-    /// any that perfhive sets comes from a clock that was changed, and does not count.
+    /// The rest of the pause at the time `now`, in milliseconds since 1970; `None` without a pause.
+    /// A pause longer than any that perfhive sets comes from a clock that was changed, and does not
+    /// count.
     pub(super) fn pause_left(&self, now: u64) -> Option<Duration> {
         let left = self.not_before.checked_sub(now).filter(|left| *left > 0)?;
         Some(Duration::from_millis(left)).filter(|left| *left <= pause::LONGEST)

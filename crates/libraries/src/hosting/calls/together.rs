@@ -65,8 +65,8 @@ pub(super) fn collect(
     }
 }
 
-/// Makes one call, with a larger buffer each time the library asks for one, and tests the
-/// answer.
+/// Calls Collect once for `value`, and again with a larger buffer as long as the library asks for
+/// one, and tests the answer. `Err` says what is wrong with the answer.
 fn one(library: &LoadedLibrary, value: &str, buffer: &mut GuardedBuffer) -> Result<(), String> {
     let mut room = FIRST_ROOM;
     loop {

@@ -24,8 +24,8 @@ impl Check {
         self.library = None;
     }
 
-    /// Opens the library for a second reader, which closes it again: the first reader must
-    /// still get its objects.
+    /// Opens the library for a second reader, which closes it again: the first reader must still
+    /// get its objects. The results become findings.
     pub(super) fn open_twice(&mut self) {
         let before = self.given();
         let Some(library) = &mut self.library else { return };
@@ -80,7 +80,8 @@ impl Check {
         objects(&bytes).map(name_of).collect()
     }
 
-    /// Makes several threads collect different objects at once.
+    /// Makes several threads collect different objects at the same time. Whether all answers are
+    /// right becomes a finding.
     pub(super) fn collect_together(&mut self) {
         let names: Vec<TitleIndex> =
             self.known.descriptions().iter().map(|object| object.spec.name).collect();

@@ -22,8 +22,8 @@ pub(super) enum ContentFault {
 }
 
 impl Check {
-    /// Tests whether each counter of an answer gives a value, from this answer and the
-    /// older one to the same request.
+    /// Tests whether each counter of the answer `newer` gives a value, with `older`, the objects of
+    /// an earlier answer to the same request `value`. Faults become findings.
     pub(super) fn look_at_content(&mut self, value: &str, older: &[u8], newer: &CheckedCall) {
         let newer = match newer.buffer.check(TestLevel::All, &newer.claim) {
             Ok((bytes, _)) => bytes,

@@ -7,7 +7,8 @@ use perfhive_engine::ObjectDescription;
 use perfhive_format::{CounterSpec, DetailLevel};
 use std::sync::Arc;
 
-/// The subject of the findings (`Finding::asked`), in place of a request.
+/// The subject of the findings about the manifest (`Finding::asked`), where other findings have a
+/// request.
 const MANIFEST: &str = "manifest";
 
 impl Check {

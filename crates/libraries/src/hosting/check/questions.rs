@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 impl Check {
-    /// Requests all objects with the value `Global` or `Costly`, tests them and notes them as
-    /// known.
+    /// Requests all objects with the value `Global` or `Costly`, tests the answer and its content,
+    /// and notes the objects as known, with this cost. The results become findings.
     pub(super) fn ask_for_all(&mut self, value: &str, lane: Lane, cost: Cost) {
         let Some(answer) = self.collect(value, lane) else { return };
         let Some(bytes) = self.test(value, &answer) else { return };
@@ -41,7 +41,8 @@ impl Check {
         self.look_at_content(value, &bytes, &again);
     }
 
-    /// Makes the requests of [`NOT_ITS`], which the library must answer without objects.
+    /// Makes the requests of [`NOT_ITS`], which the library must answer without objects. The
+    /// results become findings.
     pub(super) fn ask_for_nothing(&mut self) {
         for value in NOT_ITS {
             let is_foreign = value.starts_with("Foreign ");
@@ -72,7 +73,7 @@ impl Check {
     }
 
     /// Requests each known object by its index, then all of them at once, and then one of them in a
-    /// list with indexes that the library does not have.
+    /// list with indexes that the library does not have. The results become findings.
     pub(super) fn ask_by_index(&mut self) {
         let names: Vec<(TitleIndex, Cost)> = self
             .known
@@ -177,7 +178,8 @@ impl Check {
         !is_bad
     }
 
-    /// Collects with buffers that are too small.
+    /// Collects `Global` with buffers that are too small. The library must ask for a larger one and
+    /// write no byte outside; whether it does becomes a finding.
     pub(super) fn ask_with_little_room(&mut self) {
         let Some(answer) = self.collect("Global", Lane::Usual) else { return };
         let Ok(needed) = usize::try_from(answer.claim.moved) else { return };
@@ -216,7 +218,8 @@ impl Check {
         self.good("Global", "asks for a larger buffer when it needs one");
     }
 
-    /// Tests that the library left the guards of the buffer as they were.
+    /// Tests that the library left the guards before and behind the buffer as they were; `Err` if
+    /// it wrote into them.
     pub(super) fn test_guards(&self, answer: &CheckedCall) -> Result<(), ()> {
         let nothing = NOTHING;
         answer.buffer.check(TestLevel::Basic, &nothing).map(drop).map_err(drop)
@@ -252,7 +255,8 @@ impl Check {
         }
     }
 
-    /// Compares the indexes of the library's names and help texts with the registered ones.
+    /// Tests whether the title indexes of the library's objects and counters are those of its
+    /// registration. The first one that is not becomes a finding.
     pub(super) fn look_at_indexes(&mut self) {
         let state = Arc::clone(&self.state);
         let of = &state.registration;

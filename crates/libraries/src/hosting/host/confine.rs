@@ -40,15 +40,18 @@ const READS_ALL: CapabilitySet = CapabilitySet::DAC_READ_SEARCH;
 /// The number of the system call `fchmodat2`, which exists since Linux 6.6, on every architecture
 /// with a filter.
 const FCHMODAT2: i64 = 452;
-/// The numbers of the system calls `setxattrat` and `removexattrat`, which exist since Linux 6.13.
+/// The number of the system call `setxattrat`, which exists since Linux 6.13, as `removexattrat`
+/// does.
 const SETXATTRAT: i64 = 463;
 const REMOVEXATTRAT: i64 = 466;
 /// The number of the system call `file_setattr`, which exists since Linux 6.17.
 const FILE_SETATTR: i64 = 469;
-/// Commands of `ioctl` that change the attributes of a file (`linux/fs.h`).
+/// The command of `ioctl` that sets the flags of a file (`linux/fs.h`). `FS_IOC_FSSETXATTR` sets
+/// further attributes.
 const FS_IOC_SETFLAGS: u64 = 0x4008_6602;
 const FS_IOC_FSSETXATTR: u64 = 0x401c_5820;
-/// Commands of `fcntl` and `ioctl` that set which process gets the signals of a descriptor.
+/// The command of `fcntl` that sets which process gets the signals of a descriptor. `FIOSETOWN` and
+/// `SIOCSPGRP` are commands of `ioctl` that do so, too.
 const F_SETOWN_EX: u64 = 15;
 const FIOSETOWN: u64 = 0x8901;
 const SIOCSPGRP: u64 = 0x8902;
@@ -66,7 +69,8 @@ const SYSTEM: [&str; 8] = [
 
 /// Gives up the rights that a provider does not need. Returns a note about rights that could not be
 /// given up; `None` if all were. The process has one thread before, and a second one afterwards,
-/// which ends the process with its reader.
+/// which ends the process with its reader. An error means that the reader has ended, or that a step
+/// failed without which the library must not be loaded.
 pub(super) fn confine(request: &OpenRequest) -> Result<Option<String>, Errno> {
     let parent = rustix::process::getppid();
     // Kernels before 5.3 have no such descriptor.
@@ -151,7 +155,8 @@ fn become_nobody(keeps: bool) -> Result<(), Errno> {
     rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)
 }
 
-/// The note that the process may not read the library; `None` if it may.
+/// A note that this process cannot open the file of the library for reading, with the reason;
+/// `None` if it can.
 fn unreadable(library: &Path) -> Option<String> {
     let error = File::open(library).err()?;
     Some(format!(
@@ -160,7 +165,8 @@ fn unreadable(library: &Path) -> Option<String> {
     ))
 }
 
-/// Moves this process to a user namespace of its own, in which only its own user exists.
+/// Moves this process to a user namespace of its own, in which only its own user exists. It is an
+/// error if the user is root, or if the system does not allow it.
 fn own_user_namespace() -> Result<(), Errno> {
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
     if user.is_root() {
@@ -176,8 +182,8 @@ fn own_user_namespace() -> Result<(), Errno> {
     Ok(())
 }
 
-/// Whether the kernel counts the threads of a user in each namespace by themselves (Linux 5.14).
-/// Before that, the limit would apply to all threads of the user.
+/// Whether the kernel counts the threads of a user separately in each user namespace (Linux 5.14
+/// and later). Before that, a limit of threads would apply to all threads of the user.
 fn counts_by_namespace() -> bool {
     let system = rustix::system::uname();
     let release = system.release().to_string_lossy();
@@ -194,10 +200,11 @@ fn keep_capabilities(kept: CapabilitySet) -> Result<(), Errno> {
     rustix::thread::set_capabilities(None, sets)
 }
 
-/// Forbids the process to write files other than character devices. If the registration lists files to
-/// read, the process may read only these, the library's folder, the paths in [`SYSTEM`] and
-/// `/proc/self`. Kernels before 5.13 and kernels without Landlock forbid nothing. Kernels before 6.2
-/// do not forbid to empty a file by opening it for reading with `O_TRUNC`.
+/// Forbids the process to write files other than character devices. If the registration lists files
+/// to read, the process may read only these, the library's folder, the paths in [`SYSTEM`] and
+/// `/proc/self`. Kernels before 5.13 and kernels without Landlock forbid nothing. Kernels before
+/// 6.2 do not forbid to empty a file by opening it for reading with `O_TRUNC`. Returns how much of
+/// this the kernel enforces.
 fn restrict_files(request: &OpenRequest) -> Result<RulesetStatus, RulesetError> {
     let writes = AccessFs::from_write(ABI::V3);
     let reads = AccessFs::ReadFile | AccessFs::ReadDir;
@@ -262,7 +269,9 @@ fn not_refused(why: &dyn std::error::Error) -> String {
     )
 }
 
-/// Makes the kernel refuse these system calls with an error.
+/// Makes the kernel refuse these system calls of this process with the error number `error`. A call
+/// with rules is refused only if it matches one of them. `arch` is the processor architecture; it
+/// is an error if there are no filters for it.
 fn refuse(
     calls: Vec<(i64, Vec<SeccompRule>)>,
     error: i32,
@@ -277,6 +286,7 @@ fn refuse(
 
 /// Makes the kernel refuse to trace other processes, to read or write their memory, to change
 /// namespaces, to open files by handle, and to change owners, modes, times and attributes of files.
+/// It is an error if the kernel or the architecture `arch` has no filters.
 fn nothing_of_others(arch: &str) -> Result<(), Box<dyn std::error::Error>> {
     let calls = [
         libc::SYS_ptrace,
@@ -338,7 +348,8 @@ fn commands(numbers: &[u64]) -> Result<Vec<SeccompRule>, seccompiler::BackendErr
 /// Makes the kernel refuse to start processes, each of which would have the memory limit for itself
 /// and could outlive this one. Threads are allowed. The kernel also refuses to signal other
 /// processes and to change their limits: after a failed fork a library may `kill` the process -1,
-/// which means all processes of the user.
+/// which means all processes of the user. It is an error if the kernel or the architecture `arch`
+/// has no filters.
 fn one_process(arch: &str) -> Result<(), Box<dyn std::error::Error>> {
     let thread = libc::CLONE_THREAD as u64;
     let no_thread =

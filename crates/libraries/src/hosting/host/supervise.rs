@@ -83,8 +83,8 @@ fn supervise(child: Pid) -> ! {
     }
 }
 
-/// Ends every process below this one. Orphans become children of this process and end in the
-/// next round.
+/// Ends every process below this one. Orphans become children of this process and end in the next
+/// round. Gives up after [`PATIENCE`].
 fn end_all() {
     let end = Instant::now() + PATIENCE;
     loop {
@@ -107,7 +107,7 @@ fn end_all() {
     }
 }
 
-/// The children of this process.
+/// The process IDs of the children of this process; empty if `/proc` cannot be read.
 fn children() -> Vec<Pid> {
     let own = rustix::process::getpid().as_raw_nonzero().get();
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -125,7 +125,8 @@ fn children() -> Vec<Pid> {
     numbers.filter(is_ours).filter_map(Pid::from_raw).collect()
 }
 
-/// The parent's number in a process's `stat`. The name before it may hold any character.
+/// The process ID of a process's parent, from the text of the process's `/proc/PID/stat`; `None` if
+/// the text has none. The name that stands before it may hold any character.
 fn parent_of(stat: &str) -> Option<i32> {
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(1)?.parse().ok()

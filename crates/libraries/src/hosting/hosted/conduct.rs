@@ -5,8 +5,9 @@ use crate::hosting::wire::{Request, Response};
 use std::time::Duration;
 
 impl HostedLibrary {
-    /// Calls Close for the last time and waits at most half a second for it. Then kills the process:
-    /// a process that is told to end by itself would call Close again.
+    /// Calls Close for the last time and waits at most half a second for it. Then kills the
+    /// process: a process that is told to end by itself would call Close again. It is an error if
+    /// Close fails or does not come back in that time.
     pub(crate) fn close(mut self) -> Result<(), CallFault> {
         let moment = Patience { deadline: None, usual: Some(Duration::from_millis(500)) };
         let closed = self.close_once(moment);

@@ -106,8 +106,8 @@ impl Entry {
         self.begin();
     }
 
-    /// Whether the library may have objects that are wanted. A library that registered neither
-    /// names nor objects may have any.
+    /// Whether the library may have an object that is wanted: one that it registered, or any if it
+    /// registered neither names nor objects. Always true for a query that is not a list of indexes.
     pub(super) fn may_have(&self, wanted: &ObjectQuery) -> bool {
         let may = |name: &TitleIndex| self.state.registration.may_give(*name);
         match wanted {
@@ -148,8 +148,8 @@ impl Entry {
     }
 
     /// Takes the answer to the question for the library's objects: `failure` is the reason why the
-    /// library gave none. After a failure or an answer without objects the next question is planned,
-    /// unless the provider is in quarantine.
+    /// library gave none; `None` if it answered. After a failure or an answer without objects the
+    /// next question is planned, unless the provider is in quarantine.
     pub(super) fn answered(&mut self, failure: Option<ProviderError>) {
         self.question = None;
         let known = lock(&self.state.known).clone();
@@ -190,8 +190,9 @@ impl Entry {
         self.describe(refusal.filter(|_| !known), works || known);
     }
 
-    /// Makes a new provider if sessions found new objects, or if the quarantine began or ended;
-    /// returns whether it made one.
+    /// Makes a new provider if collections delivered new objects (at most once in
+    /// [`HostOptions::look_every`](crate::hosting::options::HostOptions::look_every)), or if the
+    /// quarantine began or ended; returns whether it made one.
     pub(super) fn refresh(&mut self, now: Instant) -> bool {
         let mut changed = false;
         if self.state.has_turned.swap(false, Ordering::Relaxed) {

@@ -126,7 +126,9 @@ fn serve(mut requests: File, mut answers: File) -> io::Result<()> {
     }
 }
 
-/// Calls Collect; returns the response, and the buffer with its guards if the call succeeded.
+/// Calls Collect with a buffer of `room` bytes in `area`, which is made anew if it has another
+/// size. `asked` is the number of the request, the lane and the value string. Returns the response,
+/// and the buffer with its guards if the call succeeded, otherwise no bytes.
 fn collect(
     library: &LoadedLibrary,
     area: &mut Option<Area>,

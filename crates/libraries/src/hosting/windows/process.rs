@@ -51,8 +51,8 @@ pub(crate) enum HostSilence {
 }
 
 impl HostProcess {
-    /// Starts a host process. No library is loaded yet. The flag has no effect on Windows: the job
-    /// gets its limits with the Open.
+    /// Starts a host process. No library is loaded yet. The flag, whether the library may start
+    /// processes, has no effect here: the job gets its limits when the request Open is sent.
     ///
     /// # Errors
     /// A text that says why the process cannot be started.
@@ -264,7 +264,8 @@ impl Job {
         }
     }
 
-    /// Sets the limits of the processes in the job.
+    /// Sets the limits of the processes in the job from the request: memory, and one process unless
+    /// the library may start others.
     fn limit(&self, open: &OpenRequest) -> io::Result<()> {
         let mut limits = JOBOBJECT_EXTENDED_LIMIT_INFORMATION::default();
         let basic = &mut limits.BasicLimitInformation;
