@@ -26,7 +26,7 @@ pub use watch::{ReadHives, Watch};
 /// than its caller ignores the variable.
 pub const FOLDER_VARIABLE: &str = "PERFHIVE_HIVE";
 
-/// The longest time that a registration waits for the lock of the hive.
+/// The longest time that a change of a hive waits for the lock of the hive.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A hive on disk.

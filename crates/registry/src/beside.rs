@@ -145,7 +145,8 @@ impl<A: Source, B: Yielding> Beside<A, B> {
         self.generation
     }
 
-    /// Adds the names of the published objects, in all languages of the second source.
+    /// Adds the names of the published objects, in all languages of the second source, to the known
+    /// names; a new name has no known owner yet.
     fn learn_names(&mut self) {
         let ask = Ask::everything();
         let Ok(theirs) = self.second.catalogue(&ask) else { return };

@@ -138,7 +138,7 @@ impl Calls {
     }
 }
 
-/// The states of a registry as a whole; the module's first table shows how they change.
+/// The states of a registry as a whole; the first table of `condition.rs` shows how they change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// The registry has not answered so far.
@@ -272,7 +272,9 @@ impl Whole {
         next
     }
 
-    /// Enters a state; all counts begin anew, and the first pause begins.
+    /// Enters a state at the time `now`; all counts begin anew, and the first pause begins. Returns
+    /// what the caller has to do: use the second source for everything in the state `Broken`,
+    /// nothing in any other.
     fn decide(&mut self, state: State, now: Instant) -> Next {
         *self = Self { state, ..Self::NEW };
         self.again = Some(now + self.pause.take());
@@ -288,26 +290,27 @@ pub(crate) enum Owner {
     Unknown,
     /// An object of the registry has the name.
     Registry,
-    /// No object of the registry has the name.
+    /// No object of the registry has the name, or none that can be read.
     Nothing,
 }
 
 /// An answer of a registry about a published name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NameEvent {
-    /// The registry lists an object of that name.
+    /// The registry lists an object of the published name.
     Listed,
-    /// The registry lists no object of that name.
+    /// The registry lists no object of the published name.
     Absent,
-    /// No object of that name can be read, because the registry is broken or a title list is
-    /// damaged.
+    /// No object of the published name can be read, because the registry is broken or a title list
+    /// is damaged.
     Unreadable,
     /// A provider or a title list did not answer in time.
     Late,
 }
 
 impl Owner {
-    /// Changes what is known about the owner after an event.
+    /// Changes what is known about the owner of a published name, after an answer of the registry
+    /// about the name.
     pub(crate) fn on(&mut self, event: NameEvent) {
         *self = match (*self, event) {
             (_, NameEvent::Listed) | (Self::Registry, NameEvent::Unreadable) => Self::Registry,

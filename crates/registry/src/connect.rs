@@ -100,7 +100,7 @@ impl<R: PerfRegistry + 'static> Remote<R> {
         Self { dialer, connection: None, user, told: Vec::new() }
     }
 
-    /// The connection, which is made if there is none.
+    /// The connection, which is made if there is none. The error is that of the attempt to connect.
     fn connection(&mut self) -> Result<&mut R, u32> {
         if self.connection.is_none() {
             self.connection = Some(self.dialer.dial()?);

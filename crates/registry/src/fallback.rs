@@ -113,7 +113,8 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         Ok(self.decision.as_ref().and_then(|decision| decision.reason.as_deref()))
     }
 
-    /// Asks the second source once for the objects that it can deliver.
+    /// Asks the second source for the objects that it can deliver, unless they are known already.
+    /// An error if the source cannot be read.
     fn learn_capable(&mut self) -> Result<(), SourceError> {
         if self.capable.is_empty() {
             let theirs = self.second.catalogue(&Ask::everything())?;
@@ -207,7 +208,9 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         }
     }
 
-    /// The catalogue of both sources.
+    /// The catalogue of both sources, after the decision was brought up to date for the objects of
+    /// `ask`. If the first source is broken, only the second source's objects are listed. An error
+    /// if a source that is needed cannot be read.
     fn merged_catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         self.decide(&ask.objects)?;
         let mut mine = None;

@@ -100,7 +100,8 @@ impl Hangs {
         }
     }
 
-    /// Whether all calls have returned after a hang, and the pause after that has just ended.
+    /// Whether all calls have returned after a hang, and the pause after that has just ended;
+    /// `false` if nothing hung.
     pub(crate) fn are_over(&mut self, registry: &mut dyn PerfRegistry) -> bool {
         let is_any = self.everything || !self.queries.is_empty() || !self.objects.is_empty();
         is_any && self.calls.are_over(registry.hanging(), Instant::now())

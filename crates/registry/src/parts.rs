@@ -21,7 +21,8 @@ use std::time::{Duration, Instant};
 pub(crate) const AGAIN: Duration = Duration::from_secs(60);
 /// [`perfhive_engine::NO_OBJECT`] as the name of a value. The answer to it holds no objects.
 pub(crate) const NO_OBJECT_NAME: &str = "2147483632";
-/// The largest number of indexes without a registered owner that are asked for in one query.
+/// The largest number of indexes that are asked for in one query, of those that no registered
+/// provider claims.
 const AT_ONCE: usize = 128;
 /// The largest number of failed queries for indexes without an owner in one search. Each failure
 /// may cost a buffer of the largest size.
@@ -186,7 +187,9 @@ impl Failed {
     }
 }
 
-/// Reads one value and validates the answer as a data block.
+/// Reads one value, named `name`, and validates the answer as a data block. The block becomes a
+/// frame of `pool` with this generation. `size` is the size of the buffer, and is raised if need
+/// be. `deadline` is tested between calls.
 pub(crate) fn read_block(
     registry: &mut dyn PerfRegistry,
     pool: &mut FramePool,
@@ -210,7 +213,7 @@ pub(crate) struct Split {
     /// The name of the value that is read instead: a list of the objects that can be read.
     pub(crate) name: ValueName,
     pub(crate) size: Size,
-    /// The number of objects in that list.
+    /// The number of objects in the list that `name` is.
     pub(crate) objects: usize,
     /// The faults of the parts that are left out.
     pub(crate) faults: Vec<Fault>,
@@ -307,7 +310,8 @@ impl<'a> Search<'a> {
     }
 
     /// Asks for these objects in one query, and notes the sound ones of the answer as found.
-    /// Returns the error of the first damaged object; `None` if none is damaged.
+    /// Returns the error of the first damaged object; `None` if none is damaged. `Err` if the query
+    /// has no answer, or if one of the objects is known to hang.
     fn read(&mut self, indexes: &[TitleIndex]) -> Result<Option<ParseError>, Failed> {
         if indexes.iter().any(|index| self.hanging.contains(index)) {
             return Err(Failed::Read(ReadError::Hangs));
@@ -391,7 +395,8 @@ fn run_there(host: Option<&str>) -> String {
     host.map_or(String::new(), |host| format!(", run on {host},"))
 }
 
-/// The part of a message that names the account and the machine under which a command is to be run.
+/// The part of a message that names the account under which a command is to be run, and the machine
+/// if it is another one.
 fn run_as(host: Option<&str>) -> String {
     let there = host.map_or(String::new(), |host| format!(" on {host}"));
     format!("run as administrator{there}")

@@ -99,7 +99,8 @@ impl Unreadable {
         }
     }
 
-    /// The value of a result; for an error `None`, after the error was [noted](Self::note).
+    /// The value of a result of reading a part of the registry; `None` for an error, which is
+    /// [noted](Self::note).
     pub fn read<T>(&mut self, key: RegistryPart, result: Result<T, u32>) -> Option<T> {
         result.map_err(|code| self.note(key, code)).ok()
     }
@@ -116,7 +117,8 @@ impl Unreadable {
 /// ([`codes`](crate::codes)). An implementation for another way of access has to read values by
 /// name and to list keys.
 pub trait PerfRegistry: Send {
-    /// The name of the other machine; `None` for this machine.
+    /// The name of the machine that the registry is of, if it is another machine; `None` for this
+    /// machine.
     fn host(&self) -> Option<&str>;
 
     /// Connects to another machine, if it is not connected yet, with a timeout of its own. Returns
@@ -133,7 +135,7 @@ pub trait PerfRegistry: Send {
     /// Allocates nothing.
     fn last_titles(&mut self) -> LastTitles;
 
-    /// The names of the keys below `Perflib`, one for each language.
+    /// The names of the keys below `Perflib`, one for each language; empty if they cannot be read.
     fn language_keys(&mut self) -> Vec<String>;
 
     /// The registered providers; empty if they cannot be read. The method is called seldom, so it

@@ -81,15 +81,16 @@ pub struct RegistrySource {
     /// The objects of `Costly`; `None` before they were collected.
     costly: Option<Vec<CatalogueObject>>,
     databases: HashMap<LanguageId, Arc<TitleDatabase>>,
-    /// The size of `databases` in bytes, and the largest with which a further language is loaded.
+    /// The size in bytes of the titles in `databases`. Once it exceeds `most_titles`, no further
+    /// language is loaded.
     titles_size: usize,
     most_titles: usize,
     languages: Option<Vec<Language>>,
     hangs: Hangs,
     watch: Watch,
-    /// The timeouts, kept until the first query for all objects has had its longer timeout. `None`
-    /// after that, when `registry` alone knows the timeout of a call, and for a source without
-    /// timeouts.
+    /// The timeouts, kept until the first query for all objects was made, which has a longer
+    /// timeout than later ones. `None` after that, when `registry` alone knows the timeout of a
+    /// call, and for a source without timeouts.
     timeouts: Option<Timeouts>,
     /// The faults of missing objects, kept for reuse because they repeat.
     missing: HashMap<TitleIndex, Fault>,
@@ -298,7 +299,7 @@ impl RegistrySource {
     }
 
     /// The title indexes that have a name, taken from the first language with titles that can be
-    /// read.
+    /// read. Empty if no titles can be read.
     fn named(&mut self) -> Vec<TitleIndex> {
         let mut titles = self.titles(LanguageId::ENGLISH, &Ask::nothing());
         // If one list is late, so are the others.
@@ -312,7 +313,8 @@ impl RegistrySource {
 }
 
 impl RegistrySource {
-    /// The catalogue with all objects of `Global`, which are collected if it does not have them.
+    /// The catalogue with all objects of `Global`, which are collected if it does not have them. An
+    /// error if they cannot be collected.
     fn whole_catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         match &self.catalogue {
             Some(catalogue) if self.is_whole && !self.unsure => Ok(Arc::clone(catalogue)),
@@ -426,11 +428,11 @@ impl Source for RegistrySource {
         Ok(services.into_iter().map(status).collect())
     }
 
-    /// For `Global`, the objects of `Global` and, if costly objects were asked for before, those of
-    /// `Costly`; a caller that does not need costly objects does not wait for their collection. For
-    /// `Costly`, the objects of both, of which the costly ones are collected for this. For a list
-    /// of objects, the listed objects that exist and all objects that are known already; the
-    /// registry is asked only for the unknown ones.
+    /// For `Global`, or another machine's objects, the objects of `Global` and, if costly objects
+    /// were asked for before, those of `Costly`; a caller that does not need costly objects does
+    /// not wait for their collection. For `Costly`, the objects of both, of which the costly ones
+    /// are collected for this. For a list of objects, the listed objects that exist and all objects
+    /// that are known already; the registry is asked only for the unknown ones.
     fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         self.notice_changes();
         match &ask.objects {

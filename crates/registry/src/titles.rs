@@ -122,7 +122,8 @@ pub fn raw(
 }
 
 /// The lists that together make up the names, or the help texts, of a language. The lists are read
-/// from values called `value`, or `older` on older systems.
+/// from values called `value`, or `older` on older systems. If the first list ends before the index
+/// `last`, further lists are added.
 ///
 /// Every machine has names in English, so an empty list of English names is damaged.
 fn lists(
@@ -179,7 +180,8 @@ fn lists(
 }
 
 /// The first readable list among these names, in their order. Later names are then not tried,
-/// because a system that does not know a name takes the name for a request for data.
+/// because a system that does not know a name takes the name for a request for data. If none can be
+/// read, the error of the last one is returned.
 fn first_list<'a>(
     registry: &mut dyn PerfRegistry,
     place: RegistryKey<'_>,

@@ -42,7 +42,7 @@ enum Special {
     NlsText,
 }
 
-/// A call to make, and the buffer for its result.
+/// A call to make on another thread: the key, the name of the value, and the buffer for its result.
 struct Call {
     place: Special,
     name: ValueName,

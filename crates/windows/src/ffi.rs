@@ -129,7 +129,8 @@ impl Key {
     }
 
     /// Reads a value into `reply` with one call of `RegQueryValueExW`, and returns the error code.
-    /// The capacity of `reply` is the size of the buffer.
+    /// The capacity of `reply` is the size of the buffer. `layout` says whether the reply has to be
+    /// repaired, as under Wine.
     ///
     /// Bytes of the buffer that never belonged to the vector are set to zero before the call, since
     /// a provider may claim more bytes than it wrote. That takes microseconds; the call takes a
@@ -164,7 +165,7 @@ impl Key {
         SUCCESS
     }
 
-    /// The value as a 32-bit number; `None` if the value cannot be read or has another size. Does
+    /// The value `name` as a 32-bit number; `None` if it cannot be read or has another size. Does
     /// not allocate.
     pub(crate) fn number(&self, name: &ValueName) -> Option<u32> {
         let mut bytes = [0u8; 4];
@@ -209,8 +210,8 @@ impl Key {
         (code == SUCCESS).then(|| units(time))
     }
 
-    /// The value as a text, up to its first NUL: what some installers leave behind it, Windows does not see either.
-    /// `None` if the value cannot be read.
+    /// The value `name` as a text, up to its first NUL. What some installers leave behind that NUL
+    /// is ignored, as Windows ignores it. `None` if the value cannot be read.
     pub(crate) fn text(&self, name: &str) -> Option<String> {
         let mut text = self.texts(name)?;
         text.truncate(text.find('\0').unwrap_or(text.len()));
@@ -239,7 +240,8 @@ impl Key {
         (code == SUCCESS).then_some(kind)
     }
 
-    /// Whether environment variables in a value's text are to be expanded (`REG_EXPAND_SZ`).
+    /// Whether environment variables in the text of the value `name` are to be expanded: its type
+    /// is `REG_EXPAND_SZ`. `false` also if it cannot be read.
     pub(crate) fn expands(&self, name: &str) -> bool {
         self.kind(&ValueName::new(name)) == Some(REG_EXPAND_SZ)
     }
@@ -329,8 +331,8 @@ pub(crate) fn close_performance_data() -> u32 {
     unsafe { RegCloseKey(HKEY_PERFORMANCE_DATA) }
 }
 
-/// Calls `NtQuerySystemInformation` with `buffer`. Returns the status, and the number of bytes that
-/// were written or are needed.
+/// Calls `NtQuerySystemInformation` with `buffer`. Returns the status (`NTSTATUS`), and the number
+/// of bytes that were written or are needed.
 pub(crate) fn system_information(class: Class, buffer: &mut [u8]) -> (u32, u32) {
     let room = u32::try_from(buffer.len()).unwrap_or(u32::MAX);
     let mut length = 0;

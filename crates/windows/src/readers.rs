@@ -21,7 +21,8 @@ struct State {
     readers: usize,
     /// Whether a thread is at work to close the key, or about to be.
     closing: bool,
-    /// Whether the last reader left once more while a thread was closing the key.
+    /// Whether the last reader left, once more, while a thread was closing the key, so that the key
+    /// has to be closed again.
     again: bool,
 }
 

@@ -180,7 +180,8 @@ impl Registrar for WindowsRegistrar {
 }
 
 /// Makes the wanted registration with its titles, and reads the present registration. Tests
-/// everything that can be tested without writing.
+/// everything that can be tested without writing; what fails is an error. Returns these three;
+/// `None` in place of the last if the provider is not registered.
 fn prepare(
     definition: &ProviderDefinition,
     functions: &Functions,
@@ -215,7 +216,8 @@ fn objects(offsets: &[u32], first: u32) -> Vec<TitleIndex> {
     offsets.iter().filter_map(|offset| first.checked_add(*offset)).map(TitleIndex).collect()
 }
 
-/// A provider's registration, and whether perfhive made it; `None` without a registration.
+/// A provider's registration, and whether perfhive made it; `None` without a registration, or if it
+/// names no library.
 fn registered(name: &str) -> Option<(Registration, bool)> {
     let service = Key::MACHINE.open(&service(name).ok()?).ok()?;
     let key = service.open("Performance").ok()?;
@@ -369,7 +371,8 @@ fn has_no_rest(name: &str) -> Result<(), RegisterError> {
     Err(RegisterError::new(RegisterErrorKind::Taken, message))
 }
 
-/// Registers a provider. After a failure nothing of the registration is left.
+/// Registers a provider with titles; `offsets` are those of its objects. Returns the registration
+/// as the registry then has it. After a failure nothing of the registration is left.
 fn add(
     mut made: Registration,
     offsets: &[u32],

@@ -99,7 +99,8 @@ fn language_value(perflib: Option<&Key>, key: &str, name: &ValueName, reply: &mu
     }
 }
 
-/// The names of the keys below `key`; an error is noted in `unreadable`.
+/// The names of the keys below `key`. If the list ends early with an error, the error is noted in
+/// `unreadable` for the part `which`, and the names so far are returned.
 fn keys(key: &Key, which: RegistryPart, unreadable: &mut Unreadable) -> Vec<String> {
     let (names, ended) = key.keys();
     if let Some(code) = ended {
@@ -108,8 +109,9 @@ fn keys(key: &Key, which: RegistryPart, unreadable: &mut Unreadable) -> Vec<Stri
     names
 }
 
-/// The providers that are registered below a machine's key of services. Most services are no
-/// providers.
+/// The providers that are registered below the key of services of a machine; `machine` is its
+/// `HKEY_LOCAL_MACHINE`. Most services are no providers. Empty if the key cannot be read, which is
+/// noted in `unreadable`.
 fn services(machine: &Key, unreadable: &mut Unreadable) -> Vec<Service> {
     let Some(services) = unreadable.read(RegistryPart::Services, machine.open(SERVICES)) else {
         return Vec::new();
@@ -162,7 +164,8 @@ fn registration(machine: &Key, service: &str) -> Option<u64> {
 /// This machine's registry.
 pub(crate) struct Local {
     layout: Layout,
-    /// The key `Perflib`, which is kept open: Last Counter is read before each sample.
+    /// The key `Perflib`, which is kept open: Last Counter is read before each sample. `None` if it
+    /// cannot be read.
     perflib: Option<Key>,
     names: Names,
     unreadable: Unreadable,

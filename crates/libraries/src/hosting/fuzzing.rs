@@ -10,8 +10,8 @@ use perfhive_format::{BlockHead, BlockWriter, DataBlock};
 
 const LEVELS: [TestLevel; 3] = [TestLevel::All, TestLevel::Basic, TestLevel::None];
 
-/// Takes an answer as a reader does: decodes it, tests its claim against the memory, and
-/// writes objects that pass into a block. Returns whether the packet was an answer.
+/// Takes an answer as a reader does: decodes it, tests its claim against the memory, and writes
+/// objects that pass into a block. Returns `false` if the packet is no answer.
 ///
 /// # Panics
 /// If the reader would accept a wrong answer.

@@ -93,7 +93,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// The least time between two looks at the files.
+    /// The least time between two looks at the hives' files.
     pub const EVERY: Duration = Duration::from_millis(500);
     /// The time after which all files are read again if the last read had faults.
     pub const AGAIN: Duration = Duration::from_secs(10);

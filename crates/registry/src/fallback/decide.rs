@@ -40,7 +40,8 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         self.capable.iter().filter(is_new).any(|name| wanted.may_mean(*name))
     }
 
-    /// Adds wanted objects to the objects that are looked for in the first source.
+    /// Adds those wanted objects that the second source can deliver to the objects that are looked
+    /// for in the first source, and that a check or trial asks for.
     fn look_at(&mut self, wanted: &ObjectQuery) {
         let (capable, looked_at) = (&self.capable, &mut self.looked_at);
         let known = std::mem::take(looked_at);
@@ -125,7 +126,8 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         catalogue.ok().map(|catalogue| catalogue.generation)
     }
 
-    /// Asks the first source for the objects of a check or a trial.
+    /// Asks the first source, with a short timeout, for the objects of a check or a trial. The
+    /// answer is in `tried`; the error says why there is none.
     fn try_first(&mut self) -> Result<(), SourceError> {
         self.tried.clear();
         let mut tried = std::mem::take(&mut self.tried);
@@ -135,7 +137,8 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         result
     }
 
-    /// Makes a trial: asks the first source again for objects that were missing.
+    /// Makes a trial: asks the first source again for objects that were missing. After the second
+    /// trial in a row that delivered such objects, makes a new decision.
     fn try_again(&mut self) {
         let tried = self.try_first();
         let missing = self.decision.as_ref().map_or(&[][..], |decision| &decision.objects);
@@ -179,7 +182,8 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         self.decided(Decision { seen: catalogue.generation, broken: None, objects, reason });
     }
 
-    /// Handles the error of a failed ask to the first source.
+    /// Handles the error of a failed ask to the first source: the source may be checked, and be
+    /// declared broken.
     pub(super) fn failed(&mut self, error: &SourceError) {
         let failure = match error.kind() {
             SourceErrorKind::Deadline => Failure::Hang,
@@ -191,7 +195,8 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
     }
 
     /// Handles an event at the first source. If the event leaves open whether the whole source is
-    /// broken or only the wanted objects are missing, makes a check.
+    /// broken or only the wanted objects are missing, makes a check. The outcome may be a new
+    /// decision. `error` is the error of the event, if it had one.
     pub(super) fn note(&mut self, event: Event, error: Option<&SourceError>) {
         let is_hang = match (self.whole.on(event, (self.clock)()), error) {
             (Next::Check { is_hang }, _) => is_hang,
@@ -257,7 +262,8 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         self.decided(Decision { seen, broken: Some(why), objects, reason });
     }
 
-    /// Takes over a decision. A reason that the last decision did not have is reported anew.
+    /// Takes over a decision. A reason that the last decision did not have is reported anew. The
+    /// kept catalogue of both sources is dropped.
     fn decided(&mut self, decision: Decision) {
         let reason = &decision.reason;
         let same = self.decision.as_ref().is_some_and(|old| old.reason == *reason);

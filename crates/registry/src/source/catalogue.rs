@@ -51,8 +51,8 @@ impl RegistrySource {
         }
     }
 
-    /// The cost of an object that was looked for by index: [`Cost::Unknown`] if it is not known so
-    /// far.
+    /// The cost of an object that was looked for by index: costly if it is known to be, global for
+    /// any other of Windows' own objects, and otherwise [`Cost::Unknown`].
     fn cost_of(&self, name: TitleIndex) -> Cost {
         let is_costly = self.costly.iter().flatten().any(|one| one.name == name);
         match name.0 {
@@ -188,7 +188,8 @@ impl RegistrySource {
     }
 }
 
-/// Adds the costly objects that the catalogue does not list yet.
+/// Adds the costly objects that the catalogue does not list yet to it; none before they were
+/// collected (`None`).
 fn add_costly(costly: &Option<Vec<CatalogueObject>>, catalogue: &mut Catalogue) {
     for entry in costly.iter().flatten() {
         if catalogue.object(entry.name).is_none() {

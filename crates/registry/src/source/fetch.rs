@@ -134,7 +134,8 @@ impl RegistrySource {
         Ok(())
     }
 
-    /// Answers a query that failed as a whole with the parts of it that can be read.
+    /// Answers a query that failed as a whole, as `failed` says, with the parts of it that can be
+    /// read, and faults for the others. If no part can be read, the error says why.
     fn fetch_parts(
         &mut self,
         request: &Ask,

@@ -27,7 +27,8 @@ impl Network {
     }
 }
 
-/// A machine with two providers behind a network, and the number of connections to it.
+/// A machine with two providers behind a network: its made-up registry, the network, the number of
+/// connections that were tried, and a source of the machine.
 fn machine(limit: Duration) -> (Fake, Network, Arc<AtomicUsize>, RegistrySource) {
     let fake = Fake::default();
     fake.with(|world| {

@@ -14,7 +14,8 @@ use windows_sys::Win32::Security::{
 };
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, OpenProcessToken};
 
-/// Copies a text that Windows allocated, in UTF-16 with a NUL at its end, and frees it.
+/// Copies a text that Windows allocated, in UTF-16 with a NUL at its end, and frees it. NULL gives
+/// an empty text.
 ///
 /// # Safety
 /// The text must be allocated by `LocalAlloc`, end in a NUL, and not be used by anything else.

@@ -124,10 +124,10 @@ impl fmt::Display for NoInformation {
     }
 }
 
-/// The largest size of a buffer, in bytes.
+/// The largest size of the buffer for a list, in bytes. A list that needs more is an error.
 const LARGEST: usize = 64 << 20;
 
-/// The greatest length in bytes that a reply may have, unless it is a list.
+/// The greatest length in bytes of a reply that is one structure and no list.
 const LONGEST: usize = 0x1000;
 
 /// The alignment in bytes that the native functions require of a buffer.
@@ -143,7 +143,7 @@ pub(super) struct Information<'a> {
 /// A buffer for replies. It never shrinks.
 pub(super) struct Buffer {
     memory: Vec<u8>,
-    /// The number of bytes in use, with which the next query of the class starts.
+    /// The number of bytes of the buffer that the next query of a list is made with.
     size: usize,
 }
 
@@ -187,7 +187,7 @@ impl Buffer {
 
     /// Queries a class with a reply that is a structure of `size` bytes, and returns these bytes;
     /// of the longer structure of a later system, the first `size` bytes. Several classes refuse a
-    /// buffer that is longer than their structure.
+    /// buffer that is longer than their structure. A shorter reply is an error.
     pub(super) fn ask_for(
         &mut self,
         information: &dyn SystemInformation,

@@ -2,10 +2,11 @@
 
 use perfhive_engine::standard::MOST;
 
-/// The filled counters of an object, as positions in its table.
+/// The counters of an object that this system fills, as positions in the object's table of
+/// counters.
 ///
-/// Some counters are always filled. Others are filled once an instance has a value other than 0,
-/// or only by [`add`](Self::add). A filled counter stays filled.
+/// Some counters are always filled. Others are filled once an instance has a value other than 0, or
+/// only by [`add`](Self::add). A filled counter stays filled.
 pub(super) struct Filled {
     known: u64,
     /// Positions that count as filled only after [`add`](Self::add), whatever their values are.
@@ -35,7 +36,8 @@ impl Filled {
     }
 }
 
-/// Copies the values at the positions in `mask` to `out`, in order, and returns them.
+/// Copies the values at the positions whose bits are set in `mask` to `out`, in order, and returns
+/// the copied ones.
 pub(super) fn pick<'a>(values: &[u64], mask: u64, out: &'a mut [u64; MOST]) -> &'a [u64] {
     let wanted = (0..).zip(values).filter(|(place, _)| mask & (1u64 << place) != 0);
     let mut count = 0;

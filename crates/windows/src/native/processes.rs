@@ -16,11 +16,11 @@ const COMMON: u64 = (1 << (COUNTERS - 1)) - 1;
 /// the number of threads.
 const ALWAYS: u64 = 0x7F;
 
-/// The position of Elapsed Time, which is not summed.
+/// The position in the table of the counter Elapsed Time, which `_Total` does not sum.
 const ELAPSED: usize = 3;
-/// The position of ID Process, which is not summed.
+/// The position in the table of the counter ID Process, which `_Total` does not sum.
 const ID: usize = 4;
-/// The position of Creating Process ID, which is not summed.
+/// The position in the table of the counter Creating Process ID, which `_Total` does not sum.
 const PARENT: usize = 5;
 
 /// The position of `_Total` among the instances of Process, where it is the parent of Thread's

@@ -17,9 +17,10 @@ const COUNTERS: usize = 7;
 /// The counters that every processor has, as bits by position in the table: % Processor Time, %
 /// User Time, % Idle Time.
 const ALWAYS: u64 = 0b1011;
-/// The bit of % Privileged Time, by its position in the table.
+/// The bit of the counter % Privileged Time in a mask of positions in the table of Processor.
 const PRIVILEGED: u64 = 1 << 2;
-/// The position of the only counter that is a count, which `_Total` sums.
+/// The position in the table of the counter of interrupts, the only count, which `_Total` sums;
+/// times are averaged.
 const INTERRUPTS: usize = 4;
 
 pub(super) struct Writer {

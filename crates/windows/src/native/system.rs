@@ -20,7 +20,7 @@ use perfhive_engine::standard::{CounterValues, Layouts, write_single};
 use perfhive_engine::{ObjectWriter, ProviderError};
 use perfhive_format::{FileTime, TitleIndex};
 
-/// The time of the machine's start and the present time, as FILETIMEs of its clock.
+/// The time of the machine's start and the present time, both as FILETIMEs of the machine's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Time {
     pub(super) boot: u64,
@@ -44,19 +44,21 @@ impl Time {
     }
 }
 
-/// Data about the whole system from the list of processes.
+/// Counts for the whole system, from the list of processes: the numbers of processes, of threads
+/// and of ready threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Population {
     processes: u64,
     threads: u64,
     ready: u64,
-    /// Whether the list has states of threads.
+    /// Whether any thread is running. If none is, this system does not fill the states of threads,
+    /// and `ready` means nothing.
     has_states: bool,
 }
 
-/// The state of running threads.
+/// Windows' number for the state of a running thread.
 const RUNNING: u32 = 2;
-/// The states of ready threads.
+/// Windows' numbers for the two states of a thread that is ready and waits for a processor.
 const READY: [u32; 2] = [1, 7];
 
 pub(super) struct Writer {
@@ -118,8 +120,9 @@ impl Writer {
     }
 }
 
-/// Sets the counts of the whole system that are filled. Counts of a running machine are never 0: a
-/// 0 means that the field is not filled.
+/// Sets the counts of the whole system in `row`, from the bytes of `SystemPerformanceInformation`.
+/// Counts of a running machine are never 0: a 0 (for reads, writes and other operations: three
+/// times 0) means that the system does not fill the field, and its counter is not set.
 fn set_counts(bytes: &[u8], row: &mut CounterValues) {
     let short = |at| u64::from(u32_at(bytes, at).unwrap_or(0));
     let long = |at| u64_at(bytes, at).unwrap_or(0);
@@ -140,7 +143,7 @@ fn set_counts(bytes: &[u8], row: &mut CounterValues) {
 }
 
 /// The numbers of processes, threads and ready threads in the list; threads of Idle are not counted
-/// as ready.
+/// as ready. An error if the list is damaged.
 fn population(list: Processes<'_>) -> Result<Population, Damage> {
     let mut population = Population::default();
     for process in list {

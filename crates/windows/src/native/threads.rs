@@ -16,14 +16,14 @@ const COUNTERS: usize = 12;
 const COMMON: u64 = 0x7F;
 /// The counters that every thread has, as bits by position in the table: times and IDs.
 const ALWAYS: u64 = 0x3F;
-/// The bits of state and wait reason.
+/// The bits of the counters of state and wait reason, by position in the table.
 const STATE: u64 = 0b11 << 10;
 
-/// The position of Elapsed Time, which is not summed.
+/// The position in the table of the counter Elapsed Time, which `_Total` does not sum.
 const ELAPSED: usize = 3;
-/// The position of ID Process, which is not summed.
+/// The position in the table of the counter ID Process, which `_Total` does not sum.
 const PROCESS_ID: usize = 4;
-/// The position of ID Thread, which is not summed.
+/// The position in the table of the counter ID Thread, which `_Total` does not sum.
 const ID: usize = 5;
 
 /// Windows' number for the state of a running thread.

@@ -8,7 +8,8 @@ use perfhive_format::LanguageId;
 
 const GERMAN: &str = include_str!("../../titles/de.txt");
 
-/// The titles of all objects, English first.
+/// The names and help texts of the objects that the native functions fill, and of their counters:
+/// English first, then German.
 pub(super) fn all() -> Vec<ProvidedTitles> {
     titles_of(&OBJECTS, &[parse_titles(LanguageId::GERMAN, GERMAN).0])
 }

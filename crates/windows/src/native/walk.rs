@@ -151,8 +151,8 @@ impl fmt::Display for Damage {
     }
 }
 
-/// The processes of a list, one after the other. A damaged entry ends the walk. The walk ends in
-/// any case, since each entry lies behind the one before.
+/// The processes of a list, one after the other. A damaged entry is returned as an error and ends
+/// the walk. The walk ends in any case, since each entry lies behind the one before.
 #[derive(Clone, Debug)]
 pub(super) struct Processes<'a> {
     bytes: &'a [u8],

@@ -14,8 +14,9 @@ use perfhive_registry::{Size, ValueName, read};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Allots indexes to the titles of a provider and writes both to the registry, by `loadperf`. Wine's
-/// `loadperf` does nothing, so under Wine they are written directly. Returns the first indexes.
+/// Allots indexes to the titles of a provider and writes both to the registry, by `loadperf`.
+/// Wine's `loadperf` does nothing, so under Wine they are written directly. `objects` are the
+/// offsets of objects. Returns the first index of the names and that of the help texts.
 pub(super) fn load(
     name: &str,
     objects: &[u32],
@@ -34,9 +35,9 @@ pub(super) fn load(
     loaded.map_err(|(kind, why)| RegisterError::new(kind, format!("the names of {name}: {why}")))
 }
 
-/// The outcome of loading names, from the answer `code` of `loadperf` and from the indexes that are
-/// in the registry now and were not before. Loading has succeeded only if both the answer and the
-/// indexes show it.
+/// The outcome of loading names, from the answer `code` of `loadperf` (0 for success, `None` if
+/// there is no `loadperf`) and from the indexes that are in the registry now and were not before.
+/// Loading has succeeded only if both the answer and the indexes show it.
 fn loaded(
     code: Option<u32>,
     allotted: Option<AllottedIndexes>,
@@ -198,7 +199,8 @@ const FOLDERS: u32 = 64;
 struct Folder(PathBuf);
 
 impl Folder {
-    /// A new folder, which this process alone writes.
+    /// A new folder below the one for temporary files, which this process alone writes. An error if
+    /// it cannot be made.
     fn new() -> Result<Self, RegisterError> {
         let temporary = std::env::temp_dir();
         let mut number = 0;

@@ -118,7 +118,8 @@ fn pairs(text: &str) -> impl Iterator<Item = &str> {
     (0..text.len()).step_by(2).filter_map(|at| text.get(at..at + 2))
 }
 
-/// The rights of an entry: a number, or pairs of letters. An unknown pair stands for all rights.
+/// The rights that the field of an entry of an access control list gives, as bits: a number, or
+/// pairs of letters. An unknown pair stands for all rights.
 fn mask(text: &str) -> u32 {
     if let Some(digits) = text.strip_prefix("0x") {
         return u32::from_str_radix(digits, 16).unwrap_or(u32::MAX);

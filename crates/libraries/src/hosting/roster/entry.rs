@@ -116,7 +116,8 @@ impl Entry {
         }
     }
 
-    /// Whether a question is open, and its answer may have wanted objects.
+    /// Whether the library was asked for its objects and has not answered yet, and the answer may
+    /// have objects that are wanted.
     pub(super) fn is_awaited(&self, wanted: &ObjectQuery) -> bool {
         self.question.is_some() && self.may_have(wanted)
     }

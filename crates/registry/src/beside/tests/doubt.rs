@@ -26,7 +26,8 @@ enum Mood {
 const PROCESSOR: TitleIndex = TitleIndex(238);
 const WEB_SHOP: TitleIndex = TitleIndex(4000);
 
-/// A registry with a few objects, which counts the questions for Web Shop.
+/// A registry with a few objects, which reacts according to its mood and counts the questions for
+/// Web Shop.
 struct Moody {
     broker: Broker,
     mood: Arc<Mutex<Mood>>,
