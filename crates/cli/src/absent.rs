@@ -9,9 +9,10 @@ use perfhive::linux::counter_table;
 #[cfg(windows)]
 use perfhive::windows::native::counter_table;
 
-/// The reason why this machine, or that of a copied `/proc`, lacks a counter, as a sentence. The object is given by its English name, the
-/// counter by its English name or its title index. `None` for another source, and if the
-/// table does not list the counter as absent.
+/// The reason why this machine, or the machine of a copied `/proc`, lacks a counter, as a sentence. It is taken
+/// from the table of the counters that perfhive makes itself on this system. The object is given by its English
+/// name, the counter by its English name or its title index. `None` if the source does not have the counters of
+/// this table, and if the table does not list the counter as absent.
 #[cfg(any(target_os = "linux", windows))]
 pub(crate) fn reason(global: &Global, object: &str, counter: &str) -> Option<String> {
     use perfhive::engine::standard::Availability;
@@ -38,8 +39,9 @@ pub(crate) fn reason(global: &Global, object: &str, counter: &str) -> Option<Str
     }
 }
 
-/// The file and field, or the system call, from which this machine makes a counter; `None` for
-/// another source, and for counters that the table does not list or lists as absent.
+/// The file and field, or the system call, from which perfhive makes a counter on this machine, as its table of
+/// counters says. `None` if the source does not have the counters of this table, and for a counter that the table
+/// lists as absent or not at all.
 #[cfg(any(target_os = "linux", windows))]
 pub(crate) fn made_from(
     global: &Global,
@@ -59,25 +61,26 @@ pub(crate) fn made_from(
     }
 }
 
-/// A text of the table without its backticks and without the full stop at its end.
+/// A text of the table of counters without its backticks and without the full stop at its end.
 #[cfg(any(target_os = "linux", windows))]
 fn plain(text: &str) -> String {
     text.replace('`', "").trim_end_matches('.').to_string()
 }
 
-/// Always `None`: only Linux and Windows have the table.
+/// Always `None`: only on Linux and Windows has perfhive a table that says what a counter is made from.
 #[cfg(not(any(target_os = "linux", windows)))]
 pub(crate) fn made_from(_: &Global, _: TitleIndex, _: TitleIndex) -> Option<String> {
     None
 }
 
-/// Always `None`: only Linux and Windows have the table with the absent counters.
+/// Always `None`: only on Linux and Windows has perfhive a table that lists absent counters.
 #[cfg(not(any(target_os = "linux", windows)))]
 pub(crate) fn reason(_: &Global, _: &str, _: &str) -> Option<String> {
     None
 }
 
-/// Whether the source that the options name has the counters of the table.
+/// Whether the source that the command line names has the counters that perfhive makes itself, which its table of
+/// counters lists; `false` for an address that is not valid.
 #[cfg(any(target_os = "linux", windows))]
 fn is_from_table(global: &Global) -> bool {
     let address = global.source.parse::<perfhive::SourceAddress>();

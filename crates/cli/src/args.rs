@@ -76,7 +76,7 @@ pub(crate) struct Global {
     )]
     pub(crate) sources: Vec<String>,
 
-    /// The source; of several the first.
+    /// The address of the source to read: the only one of `sources`, or the first of several.
     #[arg(skip)]
     pub(crate) source: String,
 
@@ -183,7 +183,7 @@ pub(crate) struct Global {
     pub(crate) quiet: bool,
 }
 
-/// How a result is printed.
+/// The format in which a result is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// For people
@@ -544,7 +544,9 @@ pub(crate) struct Man {
     pub(crate) about: Vec<String>,
 }
 
-/// The arguments that the command line contains; the error is one of clap's, which may also be a help text.
+/// The arguments that the words of a command line mean; the first word is the program's name. Without further words
+/// they mean the overview of `view` on a terminal, and elsewhere one table of `watch`. The error is one of clap's,
+/// which may also be a help text.
 pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Arguments, clap::Error> {
     let mut words = windows_tools::translated(args)
         .map_err(|why| description().error(clap::error::ErrorKind::ValueValidation, why))?;

@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-/// Runs this process as the host process of a provider's library.
+/// Runs this process as the host process of a provider's library, and returns its exit code when it ends.
 pub(crate) fn host() -> ExitCode {
     check::host()
 }

@@ -183,7 +183,7 @@ impl Known {
     }
 }
 
-/// Candidates for the name of an object.
+/// Candidates for the name of an object; none if the source does not answer before [`DEADLINE`].
 fn objects(current: &OsStr) -> Vec<CompletionCandidate> {
     let found = in_time(|| {
         let known = Known::open()?;
@@ -193,7 +193,7 @@ fn objects(current: &OsStr) -> Vec<CompletionCandidate> {
     Word::of(current).matching(found.unwrap_or_default())
 }
 
-/// Candidates for the name of a process.
+/// Candidates for the name of a process; none if the source does not answer before [`DEADLINE`].
 pub(crate) fn processes(current: &OsStr) -> Vec<CompletionCandidate> {
     let found = in_time(|| {
         let mut known = Known::open()?;

@@ -47,7 +47,7 @@ pub(crate) enum Failure {
     Said(Exit),
 }
 
-/// The result of every command.
+/// The result of every command: its exit code, or the failure that ended it.
 pub(crate) type Outcome = Result<Exit, Failure>;
 
 impl Failure {
@@ -67,7 +67,7 @@ impl Failure {
 }
 
 impl Failure {
-    /// The message of the failure, for people.
+    /// The message of the failure, for people; `reported above` if it was already printed.
     pub(crate) fn message(&self) -> String {
         match self {
             Self::Missing(message) | Self::Usage(message) | Self::Source(message) => {
@@ -78,7 +78,8 @@ impl Failure {
         }
     }
 
-    /// Joins this failure with earlier failures: all are printed, and the worst exit code is kept.
+    /// Joins this failure with earlier failures: prints them all, and returns a failure with the worst exit code.
+    /// Without earlier ones, returns this failure and prints nothing.
     pub(crate) fn behind(self, others: Vec<Self>) -> Self {
         if others.is_empty() {
             return self;
@@ -168,7 +169,8 @@ pub(crate) fn of_source(source: &str, what: impl fmt::Display) -> String {
     format!("{source}{colon} {what}")
 }
 
-/// Prints a line on standard error; errors are ignored, since standard error may be closed.
+/// Prints a line on standard error, with `perfhive: ` before it; errors are ignored, since standard error may be
+/// closed.
 fn line(text: impl fmt::Display) {
     let text = format!("perfhive: {text}\n");
     #[cfg(windows)]
@@ -259,7 +261,8 @@ pub(crate) fn of_arguments(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// The message for a file or a counter in the place of the command; `None` for another word.
+/// The message for a file or a counter in the place of the command; `None` for another word, and for any other
+/// error.
 fn in_place_of_a_command(error: &clap::Error) -> Option<String> {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
         return None;

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Output {
     /// The format of the result.
     pub(crate) format: Format,
-    /// Whether colours are used.
+    /// The colours of the output, which may be none.
     pub(crate) palette: Palette,
     /// Whether the result goes to a terminal.
     pub(crate) terminal: bool,
@@ -28,7 +28,7 @@ pub(crate) struct Output {
     /// The file that takes the result instead of standard output, and its name. It is created when there is
     /// something to write, so that a command that fails leaves a file that exists as it is.
     file: Option<(OnceCell<File>, PathBuf)>,
-    /// Whether numbers are scaled; `None` if the command line does not say.
+    /// Whether numbers are scaled (KiB, MiB and so on); `None` if the command line does not say.
     scaled: Option<bool>,
     /// Whether rows for programs also have the names of the language that the command line chooses. The language of
     /// the environment does not change the data.
@@ -146,12 +146,14 @@ impl Output {
         self.columns().map_or(80, |columns| columns.min(READABLE))
     }
 
-    /// The width at which a table that is redrawn in place is cut off.
+    /// The width at which a table that is redrawn in place is cut off: that of the terminal, or [`UNLIMITED`] if it
+    /// is unknown.
     pub(crate) fn screen_width(&self) -> usize {
         self.columns().unwrap_or(UNLIMITED)
     }
 
-    /// The layout of a table that is not cut off: the terminal wraps long lines.
+    /// The layout of a table that is not cut off: the terminal wraps long lines. Its titles are printed if `titles`
+    /// is true.
     pub(crate) fn layout(&self, titles: bool) -> Layout {
         Layout { palette: self.palette, titles, indent: 0, width: UNLIMITED }
     }
@@ -163,9 +165,9 @@ impl Output {
         Layout { width, ..self.layout(false) }
     }
 
-    /// Adds a heading with the time of the samples to a table of one moment in a recording. Adds
-    /// nothing for a live source, since its samples are of now, and nothing to rows for programs,
-    /// which have the time as a field.
+    /// Adds a heading with the time of the samples, and with the options that choose another time, to a table of
+    /// one moment in a recording. Adds nothing for a live source, since its samples are of now, and nothing to rows
+    /// for programs, which have the time as a field.
     pub(crate) fn push_moment(&self, out: &mut String, live: bool, time: Option<CalendarTime>) {
         let Some(time) = time.and_then(|time| local(time, None)) else { return };
         if live || !self.is_table() {

@@ -32,7 +32,8 @@ impl Absent {
         format!("object {:?} is not there at the moment: {}", self.object, self.why)
     }
 
-    /// The absent path for an error of adding it; `None` if the path is wrong.
+    /// The path as an absent one, if `error`, with which adding it to the query failed, says that its object cannot
+    /// be read at the moment; `None` for any other error.
     fn of(query: &mut Query, path: &str, error: &QueryError) -> Option<Self> {
         let object = path.parse::<CounterPath>().ok()?.object;
         let why = match error {
@@ -44,7 +45,8 @@ impl Absent {
     }
 }
 
-/// Adds the paths to objects that can be read now; returns the others.
+/// Adds to a query those of the absent paths that lead to objects which can be read now; returns the others, with
+/// their present reasons.
 pub(crate) fn add_absent(query: &mut Query, absent: Vec<Absent>) -> Vec<Absent> {
     let again = |one: Absent| {
         let error = query.add(&one.path).err()?;
@@ -133,7 +135,7 @@ pub(crate) fn add_paths(
     Ok(added)
 }
 
-/// The failure for a file in the place of something else.
+/// The failure for the name of a file in the place of something else: `expected` is what, such as `an object`.
 pub(crate) fn is_a_file(file: &str, expected: &str) -> Failure {
     let source = shell_word(&SourceAddress::file(file).to_string());
     Failure::Usage(format!("{file} names a file, not {expected}; -s {source} reads it"))
@@ -176,8 +178,9 @@ pub(crate) fn with_syntax(failure: Failure, paths: &[String]) -> Failure {
     failure.behind(errors.map(|(error, path)| explain_syntax(error.into(), path)).collect())
 }
 
-/// The failure for the error of a path, with the cause if one is found: a damaged
-/// object, or a counter that this machine lacks.
+/// The failure for the error of a path, with the cause if one is found: a damaged object, or a counter that this
+/// machine lacks. `of_providers` is whether the source is made of providers: its error for an unknown object names
+/// the cause already.
 fn explain_error(error: QueryError, global: &Global, path: &str, of_providers: bool) -> Failure {
     match &error {
         // The error of a source made of providers already names the cause.

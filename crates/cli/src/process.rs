@@ -96,7 +96,8 @@ impl Processes {
         Ok(self.names.insert(names))
     }
 
-    /// The entry of the object in the catalogue, and the names.
+    /// The entry of the object in the catalogue, and the names of the source; a failure if the source does not have
+    /// the object.
     pub(crate) fn described(
         &mut self,
         session: &mut Session,

@@ -115,7 +115,7 @@ fn while_late<T>(
     done
 }
 
-/// The text of a fault, and the provider that it is about.
+/// The text of a fault, and the provider that it is about; `None` if it is about no provider.
 pub(crate) struct FaultLine {
     pub(crate) provider: Option<String>,
     pub(crate) text: String,
@@ -172,7 +172,8 @@ impl Faults {
         }
     }
 
-    /// The time of the newest sample, as its block gives it.
+    /// The time of the newest sample, as its block gives it; `None` before the first sample, and if the block has
+    /// no time.
     pub(crate) fn time(&self) -> Option<CalendarTime> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).time
     }
@@ -300,12 +301,13 @@ impl Session {
         Ok(Self { source, faults, language: LanguageId::ENGLISH, global })
     }
 
-    /// Opens a recording again, which may have grown.
+    /// Opens the recording that the command line names once more, since it may have grown.
     pub(crate) fn reopen(global: &Global) -> Result<Box<dyn Source>, Failure> {
         Self::source_of(global, &Self::options(global))
     }
 
-    /// The source that the command line names, or the part of it that is chosen.
+    /// The source that the command line names, or the part of a recording that it chooses. It is a failure to
+    /// choose a part of a live source.
     fn source_of(global: &Global, options: &OpenOptions) -> Result<Box<dyn Source>, Failure> {
         let mut source = options.open(&global.source)?;
         if Self::chooses_part(global) {
@@ -318,12 +320,12 @@ impl Session {
         Ok(source)
     }
 
-    /// Whether the command line chooses a part of a recording.
+    /// Whether the command line chooses a part of a recording, by `--begin`, `--end` or `--every`.
     pub(crate) fn chooses_part(global: &Global) -> bool {
         global.begin.is_some() || global.end.is_some() || global.every.is_some()
     }
 
-    /// The failure for a part that is chosen of a live source.
+    /// The failure for a command line that chooses a part of a live source, as if it were a recording.
     pub(crate) fn no_past(global: &Global) -> Failure {
         let what = "has no past: --begin, --end and --every choose from a recording";
         Failure::Usage(of_source(&global.source, what))
@@ -473,7 +475,7 @@ fn machine_parts(global: &Global, faults: &Faults) -> Result<MachineParts, Sourc
     Ok(MachineParts::new(Box::new(first.source), machines, open))
 }
 
-/// Warns that lines of a title list are skipped; a failure if the list cannot be read.
+/// Warns of the lines of a title list that are skipped, unless `quiet`; a failure if the list cannot be read.
 pub(crate) fn warn_about_titles(file: &Path, quiet: bool) -> Result<(), Failure> {
     let list = perfhive::recording::read_titles(file)?;
     if let (Some(first), false) = (list.faults.first(), quiet) {
@@ -535,7 +537,8 @@ mod tests {
         assert_eq!(wait("starts again in 3 s"), wait("starts again in 2 s"));
     }
 
-    /// A source that answers first with Deadline and later with Busy.
+    /// A source that answers the first question with the error Deadline and all later ones with Busy; its field is
+    /// whether it was asked before.
     struct Hangs(bool);
 
     impl Hangs {

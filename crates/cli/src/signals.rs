@@ -107,9 +107,8 @@ fn is_ignored(signal: i32) -> bool {
     mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
-/// Ends the program by the signal that it received, as without a handler: then the
-/// shell knows that its own script must end as well, and reports 130 for
-/// Ctrl-C.
+/// Removes unfinished outputs, and ends the program by the signal that it received, as without a handler: then the
+/// shell knows that its own script must end as well, and reports 130 for Ctrl-C.
 pub(crate) fn end_by(signal: i32) -> ! {
     let _nothing_more = crate::unfinished::discard_all();
     #[cfg(unix)]

@@ -15,8 +15,8 @@ use std::path::Path;
 /// The most bytes of a file of counters or flags, many times what any has.
 const LARGEST: u64 = 16 << 20;
 
-/// The bytes of a file of counters or flags, which may be a pipe. A larger file is an error, and so is a device that
-/// has no end.
+/// The bytes of a file of counters or flags, which may be a pipe. A file of more than [`LARGEST`] bytes is an
+/// error, and so is a device that has no end.
 pub(crate) fn read_list(file: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(file)?.take(LARGEST + 1).read_to_end(&mut bytes)?;

@@ -36,7 +36,7 @@ pub(crate) struct Unfinished {
 }
 
 impl Unfinished {
-    /// An output that the caller creates, such as a folder.
+    /// An output that the caller creates under [`path`](Self::path), such as a folder.
     #[cfg(feature = "parquet")]
     pub(crate) fn new(path: &Path) -> Result<Self, Failure> {
         Self::begin(path, |_| Ok(()))

@@ -45,7 +45,7 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
-    /// A failure if `--sort` names a counter that no reading has.
+    /// Fails if `--sort` names a counter that no reading of the query has; `Ok` also without `--sort`.
     pub(crate) fn check_order(&self, query: &Query) -> Result<(), Failure> {
         let Some(counters) = self.arrangement(false).counters_without_order(query) else {
             return Ok(());
@@ -60,8 +60,8 @@ impl Choice {
         Err(Failure::Usage(message))
     }
 
-    /// A message if there are instances, but `--filter` leaves none of them, or together with `--no-idle`; `None`
-    /// otherwise, and without `--filter`.
+    /// The message that `--filter`, or `--filter` together with `--no-idle`, leaves none of the query's instances.
+    /// `None` if it leaves some, if the query has no instances, and without `--filter`.
     pub(crate) fn without_match(&self, query: &Query) -> Option<String> {
         let text = self.filter.as_deref()?;
         let arrangement = self.arrangement(false);
@@ -75,8 +75,8 @@ impl Choice {
         })
     }
 
-    /// The arrangement that the options ask for. Without `--sort` and `--top`, instances are sorted by value if
-    /// `busiest_first` is true, and otherwise keep the order of the source.
+    /// The arrangement that the options ask for. Without `--sort`, instances are sorted by value if `--top` is
+    /// given or `busiest_first` is true, and otherwise keep the order of the source.
     pub(crate) fn arrangement(&self, busiest_first: bool) -> Arrangement {
         let text = self.sort.as_deref().map(str::trim);
         let reversed = text.is_some_and(|text| text.starts_with('+'));

@@ -255,7 +255,7 @@ impl std::fmt::Display for ExperimentEvent {
     }
 }
 
-/// Displays as `FILE:`, to stand before the function or probe in that file; as nothing without a file.
+/// Displays a file as `FILE:`, to stand before the name of a function or probe in it; displays nothing for `None`.
 struct Before<'a>(&'a Option<PathBuf>);
 
 impl std::fmt::Display for Before<'_> {
@@ -317,7 +317,8 @@ pub(crate) fn event(text: &str) -> Result<ExperimentEvent, String> {
     }
 }
 
-/// Parses `PATH:NAME` or `NAME` into the path, if there is one, and the name.
+/// Parses `PATH:NAME` or `NAME` into the path, if there is one, and the name. The error says what is expected;
+/// names with `::` are refused.
 fn probed(text: &str) -> Result<(Option<PathBuf>, String), String> {
     let (file, name) = match text.rsplit_once(':') {
         Some((file, name)) => (Some(file), name),
@@ -334,7 +335,7 @@ fn probed(text: &str) -> Result<(Option<PathBuf>, String), String> {
 }
 
 /// Parses `SENSOR LIMIT` or `SENSOR LIMIT below LIMIT`; the sensor's name may have spaces. Without `below` the
-/// second limit equals the first.
+/// second limit equals the first. It is an error if the second limit is the greater one.
 fn above(text: &str) -> Result<ExperimentEvent, String> {
     let expected =
         || "expected 'above SENSOR LIMIT' or 'above SENSOR LIMIT below LIMIT'".to_string();

@@ -1,12 +1,13 @@
 //! The long texts of `--help` and of the manual page.
 
-/// The text with its examples as this system takes them.
+/// A help text with its examples written for this system: as [`for_windows`] writes them on Windows, otherwise
+/// unchanged.
 pub(super) fn here(text: &str) -> String {
     if cfg!(windows) { for_windows(text) } else { text.to_string() }
 }
 
-/// The text with its commands as Windows takes them: `cmd.exe` knows double quotes only, and
-/// continues a line with `^`.
+/// A help text with its examples written for `cmd.exe`, which knows double quotes only, and continues a line with
+/// `^`. Names such as `bash` become names that Windows has; lines with `sudo` or `$(` are left out.
 fn for_windows(text: &str) -> String {
     const WORDS: [(&str, &str); 7] = [
         ("linux.procfs", "windows.winperf"),
@@ -304,7 +305,7 @@ pub(super) const WORKSET: &str = r"Examples:
 
 Exit code 1: there is no process of this name.";
 
-/// The columns of `ps` that Linux can have.
+/// The part of the help text of `ps` that lists its columns: here those that Linux can have.
 #[cfg(target_os = "linux")]
 macro_rules! ps_columns {
     () => {

@@ -7,10 +7,11 @@ use perfhive::NamePattern;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Replaces each name of a file to read that has a `*` by the names of the files that match.
+/// Replaces each name of a file to read that has a `*` by the names of the files that match, in the arguments of
+/// `convert`, `relog`, `info` and `view`.
 ///
 /// # Errors
-/// If no file matches a name.
+/// If no file matches a name, or a folder cannot be read.
 pub(super) fn expand(command: &mut Command) -> Result<(), String> {
     match command {
         // The last file may be the one to write, and has no `*` then.
@@ -36,8 +37,8 @@ pub(super) fn expand(command: &mut Command) -> Result<(), String> {
     Ok(())
 }
 
-/// The files that a name with a `*` in its last part matches, without regard to case, in the order of their names. A
-/// name without a `*` there is the only one.
+/// The files that a name with a `*` in its last part matches, without regard to case, in the order of their names;
+/// an error if there is none. A name without a `*` there is returned alone, whether or not the file exists.
 fn matching(file: &Path) -> Result<Vec<PathBuf>, String> {
     let name = file.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let pattern = NamePattern::with_wildcards(name);

@@ -9,7 +9,7 @@ use perfhive_view::SHORT_NAMES;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-/// The address of a source as it was written, if it is valid.
+/// The text itself if it is the address of a source; otherwise the error says what is wrong with it.
 pub(super) fn address(text: &str) -> Result<String, String> {
     match text.parse::<SourceAddress>() {
         Ok(_) => Ok(text.to_string()),
@@ -58,7 +58,8 @@ pub(crate) fn file_of(path: &str) -> Option<String> {
     found.or_else(|| is_file(path).then_some(file))
 }
 
-/// Whether a path is the folder of a capture: with its manifest, or with data blocks.
+/// Whether a path is the folder of a capture: it has a manifest (`manifest.jsonl`), or files with the ending of
+/// data blocks (`.bin`).
 fn is_capture(path: &std::path::Path) -> bool {
     let is_block = |file: std::fs::DirEntry| {
         std::path::Path::new(&file.file_name()).extension().is_some_and(|end| end == "bin")
@@ -80,12 +81,12 @@ pub(crate) fn foreign_form(file: &std::path::Path) -> Option<String> {
     })
 }
 
-/// The language with this code, name or number.
+/// Parses a language from its code, name or number; an error for any other text.
 pub(super) fn language(text: &str) -> Result<LanguageId, String> {
     text.parse::<LanguageId>().map_err(|error| error.to_string())
 }
 
-/// The number of samples to take.
+/// Parses the number of samples to take, which is at least 1.
 pub(super) fn count(text: &str) -> Result<u64, String> {
     match text.trim().parse() {
         Ok(count) if count > 0 => Ok(count),
@@ -93,7 +94,7 @@ pub(super) fn count(text: &str) -> Result<u64, String> {
     }
 }
 
-/// The number of instances to show.
+/// Parses the number of instances to show, which is at least 1.
 pub(super) fn top(text: &str) -> Result<usize, String> {
     text.trim()
         .parse()
@@ -102,12 +103,13 @@ pub(super) fn top(text: &str) -> Result<usize, String> {
         .ok_or_else(|| "expected a whole number from 1 on".to_string())
 }
 
-/// A process ID.
+/// Parses a process ID.
 pub(super) fn pid(text: &str) -> Result<u64, String> {
     text.trim().parse().map_err(|_| "expected a process ID, or several with commas".to_string())
 }
 
-/// The order of instances, for `--sort`.
+/// The order of instances from the text of `--sort`, without blanks around it; an error if nothing stands behind
+/// its signs (`+` and `-`).
 pub(super) fn order(text: &str) -> Result<String, String> {
     let text = text.trim();
     if text.trim_start_matches(['+', '-']).is_empty() {
@@ -116,13 +118,15 @@ pub(super) fn order(text: &str) -> Result<String, String> {
     Ok(text.to_string())
 }
 
-/// The name of an object, without a backslash at its beginning.
+/// The name of an object from a text, without blanks around it and without backslashes and slashes at its
+/// beginning. A text that has nothing else is returned unchanged.
 pub(super) fn object(text: &str) -> Result<String, std::convert::Infallible> {
     let name = text.trim().trim_start_matches(['\\', '/']);
     Ok(if name.is_empty() { text } else { name }.to_string())
 }
 
-/// A time in seconds, or in the unit behind the number (ms, s, m, h): from a millisecond to a day.
+/// A time in seconds, or in the unit behind the number (ms, s, m, h). An error if it is shorter than a millisecond
+/// or longer than a day.
 pub(super) fn interval(text: &str) -> Result<Duration, String> {
     let expected = || "expected seconds, such as 0.5, or 500ms, 2s, 1m, 1h".to_string();
     let text = text.trim().to_ascii_lowercase();
@@ -168,12 +172,13 @@ pub(crate) fn drawn_interval(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// The number N of "every N-th sample".
+/// Parses the number N of "every N-th sample", which is at least 1.
 pub(super) fn every(text: &str) -> Result<NonZeroU64, String> {
     text.trim().parse().map_err(|_| "expected a whole number from 1, such as 10".to_string())
 }
 
-/// How many times as fast a recording is replayed as it was recorded, such as `10`, `10x` or `0.5`.
+/// How many times as fast a recording is replayed as it was recorded, such as `10`, `10x` or `0.5`: from 0.001 to
+/// 1,000,000.
 pub(super) fn speed(text: &str) -> Result<f64, String> {
     let text = text.trim().trim_end_matches('x');
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
@@ -182,7 +187,7 @@ pub(super) fn speed(text: &str) -> Result<f64, String> {
     speed.ok_or_else(|| "expected a number from 0.001 to 1000000, such as 10 or 0.5".to_string())
 }
 
-/// A time as in [`interval`], or one of any length with h for hours or d for days.
+/// A time as in [`interval`], or one of any length above 0 in hours or days, with h or d behind the number.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let text = text.trim().to_ascii_lowercase();
     let (number, hours) = match (text.strip_suffix('h'), text.strip_suffix('d')) {
@@ -231,7 +236,8 @@ fn bound_in(text: &str, zone: TimeZone) -> Result<TimeBound, String> {
     moment(text, zone).map(TimeBound::At).ok_or_else(|| expected.to_string())
 }
 
-/// A file, or a part of it given as `FILE@BEGIN..END`.
+/// A recording as a whole, or the part of it that is given as `FILE@BEGIN..END`. The text of a file that exists
+/// means the whole file, even with an `@` in its name. BEGIN or END may be left out.
 pub(super) fn file_span(text: &str) -> Result<FileSpan, String> {
     let whole = FileSpan { file: text.to_string(), begin: None, end: None };
     // A file may have an @ in its name.
@@ -255,7 +261,7 @@ pub(super) fn file_span(text: &str) -> Result<FileSpan, String> {
     Ok(FileSpan { file: file.to_string(), begin: bound(begin)?, end: bound(end)? })
 }
 
-/// An interval given as `[[hh:]mm:]ss`, or, without a colon, as [`interval`] takes it.
+/// An interval of one second to one day, given as `[[hh:]mm:]ss`, or, without a colon, as [`interval`] takes it.
 pub(super) fn clock(text: &str) -> Result<Duration, String> {
     if !text.contains(':') {
         return interval(text);
@@ -357,7 +363,8 @@ fn point(text: &str) -> Option<FileTime> {
 mod tests {
     use super::*;
 
-    /// The working directory of tests is the folder of the crate.
+    /// A file is found by the path that was made of its name. The files are in the folder of the crate, the working
+    /// directory of tests.
     #[test]
     fn a_file_is_found_by_the_path_that_was_made_of_its_name() {
         let whole = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");

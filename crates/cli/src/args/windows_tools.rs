@@ -9,7 +9,7 @@ use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The Windows tools, each with its flags.
+/// The Windows tools that perfhive has as commands, each with its flags without the dash.
 const TOOLS: [(&str, &[&str]); 2] = [
     ("typeperf", &["f", "cf", "si", "o", "q", "qx", "sc", "config", "s", "y"]),
     ("relog", &["a", "c", "cf", "f", "t", "o", "b", "e", "config", "q", "y"]),
@@ -44,7 +44,8 @@ pub(crate) fn as_typed(message: &str, args: impl Iterator<Item = OsString>) -> S
     })
 }
 
-/// The place of the command in the command line: behind global options and their values.
+/// The place in `args` of the command's name: the first word behind the program's name that is neither a global
+/// option nor its value. This is behind the last word if there is no command.
 fn place_of_command(args: &[OsString]) -> usize {
     let globals = Global::augment_args(Command::new("perfhive"));
     let takes_value = |is_it: &dyn Fn(&Arg) -> bool| {
@@ -146,7 +147,8 @@ fn settings(file: &Path) -> Result<Vec<OsString>, String> {
     Ok(words.into_iter().map(OsString::from).collect())
 }
 
-/// The forms that Windows' tools write. Databases are refused here.
+/// The forms of log files that `-f` of Windows' tools can name. A database is a valid form, but perfhive refuses to
+/// write one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ToolForm {
     Csv,

@@ -73,7 +73,8 @@ mod supported {
         Ok(if verdict.severity() == Severity::Error { Exit::NoValue } else { Exit::Done })
     }
 
-    /// The registration of the provider that the argument names, or a registration made up for a library's file.
+    /// The registration of the provider that the argument names, or one made up for the library's file. The
+    /// argument is a file if a file of this name exists, or if it has a separator of folders.
     fn find(args: &Check) -> Result<Registration, Failure> {
         let file = Path::new(&args.library);
         let given = [&args.functions.open, &args.functions.collect, &args.functions.close];

@@ -6,8 +6,8 @@ use perfhive::{InstanceLabel, OrderNumber, PathId, Query, Reading, TitleIndex};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The identity of a column: its machine, object, instance (with the instance's number) and
-/// counter.
+/// The identity of a column: its machine, object, instance (with the instance's number; `None` without instances)
+/// and counter.
 type Key = (Arc<str>, TitleIndex, Option<InstanceLabel>, TitleIndex);
 
 /// The identity of a reading of the previous sample, and the place of its column; `None` for a
@@ -20,7 +20,7 @@ pub(super) struct Columns {
     /// that the environment does not change the data.
     localised: bool,
     places: HashMap<Key, usize>,
-    /// The places of the columns of counters that were missing when they were asked for, by path.
+    /// The places of the columns of counters that were missing when they were asked for, by the ID of their path.
     awaited: HashMap<PathId, usize>,
     paths: Vec<String>,
     /// The places of the columns of the text logs that are read, by path; a path may have several columns.
@@ -44,8 +44,8 @@ impl Columns {
         Self { localised, places, awaited, paths, known, order, values, row, before }
     }
 
-    /// An empty list for the counters of text logs that have these columns: a counter that is added
-    /// gets the path and, by [`arrange`](Self::arrange), the place that its column has in the logs.
+    /// An empty list for the counters of text logs; `logs` has the column paths of each log. A counter that is
+    /// added gets the path and, by [`arrange`](Self::arrange), the place that its column has in the logs.
     pub(super) fn of_text_logs(global: &Global, logs: Vec<Vec<String>>) -> Self {
         let mut columns = Self::new(global);
         let mut next = 0;
@@ -178,8 +178,8 @@ impl Columns {
     }
 }
 
-/// An instance as PDH prints it, `(parent/name#1)`: without escapes, with square brackets for
-/// parentheses, and with underscores for slashes and backslashes in its name.
+/// An instance as PDH prints it, `(parent/name#1)`: without escapes, with square brackets for parentheses, and with
+/// underscores for slashes and backslashes in its name. The number is left out if `order` is 0.
 fn plain_name(parent: Option<&str>, name: &str, order: u32) -> String {
     let plain = |name: &str| name.replace('(', "[").replace(')', "]");
     let parent = parent.map(|parent| format!("{}/", plain(parent))).unwrap_or_default();
@@ -196,7 +196,8 @@ fn plain_label(label: &InstanceLabel, object: &str) -> String {
     plain_name(parent, name, label.order)
 }
 
-/// The path of a reading, with this instance. The names are English unless `localised`.
+/// The path of a reading's counter, `\\machine\object(instance)\counter`. `instance` has its parentheses already;
+/// nothing stands for `None`. The names are English unless `localised`.
 fn path(query: &Query, reading: &Reading, instance: Option<String>, localised: bool) -> String {
     let (object, counter) = match localised {
         true => query.names_of(reading),

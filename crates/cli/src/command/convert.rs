@@ -113,7 +113,8 @@ fn files(args: &Args) -> Result<(&[PathBuf], &Path), Failure> {
     }
 }
 
-/// A line that shows how far the work is: only on a terminal, and not with `--quiet`.
+/// A line on standard error that shows how far the work is. It is shown if the value is `true`: only on a terminal,
+/// and not with `--quiet`.
 pub(super) struct Progress(bool);
 
 impl Progress {
@@ -322,7 +323,7 @@ pub(super) fn refuse_language(global: &Global) -> Result<(), Failure> {
     }
 }
 
-/// The English names of a source; none where it has none.
+/// The English names of a source; an empty database if the source has none or they cannot be read.
 pub(super) fn english_titles(session: &mut Session) -> Arc<TitleDatabase> {
     let english = LanguageId::ENGLISH;
     let titles = session.source.titles(english, &Ask::nothing());
@@ -408,7 +409,8 @@ fn for_each_sample(
     Ok(())
 }
 
-/// Adds all counters of a machine; `None` is the recording's own machine.
+/// Adds all counters of a machine to a query; `None` is the recording's own machine. An error if it has no
+/// counters.
 fn add_all(query: &mut Query, machine: Option<&str>) -> Result<(), QueryError> {
     let any = |instance| CounterPath {
         machine: machine.map(NamePattern::literal),
@@ -430,7 +432,8 @@ fn tell(global: &Global, file: &Path, samples: u64, bytes: u64) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Appends how many samples and bytes were written to a file.
+/// Appends how many samples and bytes (`sizes`, in this order) were written to a file: a line for people, or a row
+/// for programs.
 pub(super) fn push_written(text: &mut String, output: &Output, file: &Path, sizes: (u64, u64)) {
     let (samples, bytes) = sizes;
     let file = file.display().to_string();

@@ -101,7 +101,7 @@ fn is_block(file: &Path) -> bool {
     read.is_ok() && start == SIGNATURE
 }
 
-/// The title lists of a capture, if the path is its folder or a block in it.
+/// The title lists of a capture, if the path is its folder or a block in it; empty for any other path.
 fn lists_beside(path: &Path) -> Vec<PathBuf> {
     let folder = if path.is_dir() { Some(path) } else { path.parent() };
     let Some(folder) = folder.filter(|folder| folder.join("manifest.jsonl").is_file()) else {

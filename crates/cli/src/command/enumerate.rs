@@ -53,8 +53,8 @@ pub(super) fn run(global: &Global, args: &Enumerate) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// The objects of all snapshots. One that several snapshots have is that of the last, which has the counters on
-/// request of the objects that are named.
+/// The objects of all snapshots, each once. If several snapshots have an object, that of the last one is taken: the
+/// objects that the command line names come last, and have their counters on request, too.
 fn distinct(snapshots: &[Snapshot]) -> Vec<SnapshotObject<'_>> {
     let is_same = |a: SnapshotObject<'_>, b: SnapshotObject<'_>| {
         a.view().name_index() == b.view().name_index() && a.machine() == b.machine()
@@ -68,8 +68,8 @@ fn distinct(snapshots: &[Snapshot]) -> Vec<SnapshotObject<'_>> {
     objects
 }
 
-/// The objects that the arguments of the command line name, or those that the single word `global`
-/// or `costly` stands for.
+/// The query for the objects that the arguments of the command line name, or for those that the single word
+/// `global` or `costly` stands for. A failure if an argument names no object.
 pub(super) fn query(
     global: &Global,
     session: &mut Session,
@@ -158,7 +158,7 @@ fn find_objects(
     }
 }
 
-/// The word for the subtype of a counter type.
+/// The word for the kind of values that a counter type has, such as `rate`, `value` or `text`.
 fn subtype(counter_type: CounterType) -> &'static str {
     match counter_type.kind() {
         CounterKind::Number(_) => "number",
@@ -308,7 +308,8 @@ fn counters(object: PerfObject<'_>) -> impl Iterator<Item = (CounterDefinition<'
     all.filter(|(counter, _)| counter.counter_type() != CounterType::ABSENT_VALUES)
 }
 
-/// A table of the counters of one instance, or of an object without instances.
+/// A table of the raw values of the counters of one instance, or of an object without instances; in hexadecimal
+/// with `hex`.
 fn values(
     names: &Names,
     object: PerfObject<'_>,

@@ -186,7 +186,7 @@ fn kind(counter_type: CounterType) -> &'static str {
     }
 }
 
-/// The meaning of the letters that a formula uses.
+/// The meaning of the letters that a formula uses; empty if it uses none of them.
 fn legend(formula: &str) -> String {
     let letters =
         [('N', "N raw value"), ('B', "B base"), ('D', "D clock"), ('F', "F its ticks a second")];

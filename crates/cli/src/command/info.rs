@@ -69,7 +69,7 @@ fn facts_of(global: &Global) -> Result<Facts, Failure> {
     Ok(facts)
 }
 
-/// The keys of a recording's row.
+/// The keys of the row that describes a recording to programs.
 const KEYS: [&str; 11] = [
     "source", "machine", "begin", "end", "samples", "interval", "objects", "counters", "values",
     "bytes", "gaps",
@@ -86,7 +86,7 @@ struct Facts {
     counters: usize,
     /// The number of values in the largest sample: each counter of each instance.
     values: u64,
-    /// The languages of the names.
+    /// The languages of the recording's names, for people.
     names: Vec<String>,
 }
 

@@ -311,7 +311,7 @@ fn one_object(
     push_columns(text, &instances, output.reading_width());
 }
 
-/// Prints short texts in columns, to be read from the top down.
+/// Appends short texts in columns, to be read from the top down. `room` is the width of all columns together.
 fn push_columns(out: &mut String, items: &[String], room: usize) {
     const GAP: usize = 2;
     let widest = items.iter().map(|item| width(item)).max().unwrap_or(0);

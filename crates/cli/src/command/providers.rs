@@ -18,7 +18,7 @@ use std::time::Duration;
 /// default timeout of a provider's functions.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How far behind a provider's first name its objects are looked for, in indexes.
+/// The most indexes behind that of a provider's first name at which objects of the provider are looked for.
 const MOST_NAMES: u32 = 4096;
 
 pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
@@ -114,7 +114,7 @@ fn known(source: &mut dyn Source) -> Result<Vec<ProviderStatus>, Failure> {
     Ok(known)
 }
 
-/// The failure for providers that cannot be listed.
+/// The failure for an error of listing providers.
 fn not_listed(error: &SourceError) -> Failure {
     Failure::Source(in_words(error))
 }
@@ -127,8 +127,8 @@ fn in_words(error: &SourceError) -> String {
     }
 }
 
-/// Asks a provider for its objects, with time for a slow one. The account keeps the answer
-/// for other programs. The error says why the provider cannot be asked.
+/// Asks a provider for the object with its first name, and waits up to [`PATIENCE`] for a slow one. The provider's
+/// account keeps the answer for other programs. The error says why the provider cannot be asked.
 fn ask_patiently(global: &Global, provider: &ProviderStatus) -> Result<(), String> {
     let options = OpenOptions::new().patience(PATIENCE);
     let first = provider.names.as_ref().map(|names| TitleIndex(*names.start()));
@@ -142,9 +142,9 @@ fn no_such_provider(name: &str) -> Failure {
     Failure::Missing(format!("there is no provider {name:?}; perfhive providers lists all"))
 }
 
-/// On Windows, the objects that the provider with a literal name may have, so that no other provider
-/// is asked; empty if it is registered without names. `None` if the pattern is no literal or no provider
-/// has the name, and on other systems: there everything is collected, since the account needs that.
+/// On Windows, the indexes of the objects that the provider with a literal name may have, so that no other provider
+/// is asked; empty if it is registered without names. `None` if the pattern is no literal or no provider has the
+/// name. Always `None` on other systems: there everything is collected, since the accounts of providers need that.
 fn names_of(known: &[ProviderStatus], pattern: &NamePattern) -> Option<Vec<TitleIndex>> {
     pattern.as_literal().filter(|_| cfg!(windows))?;
     let found = known.iter().find(|one| pattern.matches(&one.name))?;

@@ -156,8 +156,8 @@ impl Filter {
         Self { wanted, no_idle: args.no_idle || args.top.is_some() }
     }
 
-    /// Whether the process is listed: if names or IDs are chosen, it has one of them; and it is not
-    /// Idle where Idle is left out.
+    /// Whether a process with this name and ID is listed. If the command line has names or IDs, the process has one
+    /// of them. Idle is not listed where it is left out.
     fn takes(&self, name: &str, pid: Option<u64>) -> bool {
         let is_chosen =
             self.wanted.is_empty() || self.wanted.iter().any(|wanted| wanted.is(name, pid));
@@ -166,7 +166,8 @@ impl Filter {
 }
 
 impl Wanted {
-    /// Whether this means the process.
+    /// Whether this name or ID is that of a process with the name `name` and the ID `pid`. An unknown ID (`None`)
+    /// equals none.
     fn is(&self, name: &str, pid: Option<u64>) -> bool {
         match self {
             Self::Name(_, pattern) => pattern.matches(name),
@@ -174,7 +175,7 @@ impl Wanted {
         }
     }
 
-    /// What a process of this is, as in "a process has the ID 7".
+    /// The words that describe a process with this name or ID, to stand behind "a process": `has the ID 7`.
     fn to_text(&self) -> String {
         match self {
             Self::Name(name, _) => format!("is called {name:?}"),
@@ -215,7 +216,7 @@ struct List<'a> {
     older: Option<PerfObject<'a>>,
     columns: Vec<(&'a Column, Option<CounterPlan>, Option<CounterPlan>)>,
     processes: Vec<Process<'a>>,
-    /// What no process is of the names and IDs on the command line.
+    /// A description, such as `has the ID 7`, for each name and ID on the command line that no process has.
     lacking: Vec<String>,
 }
 

@@ -100,7 +100,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     }
 }
 
-/// The failure for an error of writing; its message says how many samples there are, in all files.
+/// The failure for an error that ended recording. Its message also says how many samples are recorded until then,
+/// in all files together.
 fn stopped(error: &SourceError, samples: u64) -> Failure {
     let mut text = format!("{error}; ");
     push_count(&mut text, samples, " sample", " samples");
@@ -108,7 +109,7 @@ fn stopped(error: &SourceError, samples: u64) -> Failure {
     Failure::Source(text)
 }
 
-/// The source's titles in all languages, loaded again when its catalogue changed.
+/// The source's titles in all languages, kept until the source's catalogue changes.
 #[derive(Default)]
 struct Titles {
     generation: Option<u64>,
@@ -116,7 +117,7 @@ struct Titles {
 }
 
 impl Titles {
-    /// The titles in the languages that can be read.
+    /// The source's titles in the languages that can be read. They are loaded again if the catalogue has changed.
     fn of(&mut self, session: &mut Session) -> Result<&[Arc<TitleDatabase>], Failure> {
         let catalogue = session.source.catalogue(&Ask::nothing())?;
         if self.generation != Some(catalogue.generation) {
@@ -140,7 +141,8 @@ impl Progress {
         Self { is_shown: !global.quiet && std::io::stderr().is_terminal(), begun: Instant::now() }
     }
 
-    /// Shows the samples, the bytes, and the mean bytes per second so far.
+    /// Shows the samples, the bytes, and the mean bytes per second so far. Does nothing with `--quiet` or without a
+    /// terminal.
     fn show(&self, writer: &RecordingWriter) {
         if !self.is_shown {
             return;

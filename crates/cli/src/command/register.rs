@@ -115,8 +115,9 @@ pub(super) fn back(global: &Global, args: &Unregister) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Removes the account of a provider on Linux, since it belongs to a registration of the name that is gone.
-/// An error is ignored: the provider is registered or unregistered all the same.
+/// Removes the account of a provider, which keeps what programs know of its library, such as a quarantine; does
+/// nothing on other systems than Linux. The account belongs to a registration of the name that is gone. An error is
+/// ignored: the provider is registered or unregistered all the same.
 fn forget(name: &str) {
     #[cfg(target_os = "linux")]
     let _ = perfhive::extension::forget(name);
@@ -124,7 +125,8 @@ fn forget(name: &str) {
     let _ = name;
 }
 
-/// A hint at the other scope, if the provider is registered there; `None` otherwise.
+/// A hint at the option for the other scope (the machine or the user), if the provider is registered there; `None`
+/// otherwise.
 fn elsewhere(name: &str, scope: Scope) -> Option<String> {
     let (other, option) = match scope {
         Scope::System => (Scope::User, "--user"),

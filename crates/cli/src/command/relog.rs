@@ -138,7 +138,7 @@ fn warn_of_faults(session: &mut Session) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The word of relog for the form of a file, by the ending of its name.
+/// The word that relog prints for the form of a file: CSV or TSV if its name has this ending, otherwise Binary.
 fn kind(file: &Path) -> &'static str {
     let ending = file.extension().unwrap_or_default().to_ascii_lowercase();
     match ending.to_str() {

@@ -62,8 +62,9 @@ pub(super) fn source_of(file: &Path) -> String {
     }
 }
 
-/// The counters that the command line chooses, and the machine that `--machine` or the paths name.
-/// Paths of several machines are an error.
+/// The counters that the command line chooses, and the machine that `--machine` or the paths name, `None` if they
+/// name none. Without paths all counters are chosen if `all` is true, otherwise the usual ones. Paths of several
+/// machines are an error.
 pub(super) fn choice(
     all: bool,
     paths: &[String],
@@ -110,8 +111,8 @@ pub(super) struct Wanted<'a> {
     pub(super) machine: Option<String>,
 }
 
-/// The session for the machine `wanted`. If `wanted` is `None`, it is the session for the
-/// recording's own machine, and a warning names the other machines.
+/// The session for the machine `wanted`; a failure if the recording has no such machine. If `wanted` is `None`, it
+/// is the session for the recording's own machine, and a warning names the other machines.
 fn of_machine(
     mut session: Session,
     global: &Global,
@@ -138,7 +139,8 @@ fn of_machine(
     }
 }
 
-/// Reads a recording, and returns the report on it. A live source is an error.
+/// Reads a recording, and returns the report on it. A live source is an error, and so is a recording without a
+/// sample.
 pub(super) fn of_recording(global: &Global, wanted: &Wanted<'_>) -> Result<Report, Failure> {
     let mut session = Session::open(global)?;
     if session.source.is_live() {

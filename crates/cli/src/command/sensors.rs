@@ -88,10 +88,10 @@ fn pattern_of(text: &str) -> String {
     )
 }
 
-/// The sensors among which a pattern is searched: all of them without a pattern, or if no group can be told from
-/// it. If the pattern begins with the name of a group and matches sensors of that group, they are at least the
-/// group's sensors, and the group is returned. Otherwise they are all sensors if the pattern could match one of
-/// their names, or else only those from which similar names are suggested.
+/// The sensors among which a pattern is searched, and the group if the pattern is known to begin with its name. If
+/// it begins with the name of a group and matches sensors of that group, they are at least the group's sensors; in
+/// all other cases the group is `None`. They are all sensors without a pattern, if no group can be told from it, or
+/// if it could match the name of a sensor. Otherwise they are only those from which similar names are suggested.
 fn sensors_for(
     opened: &mut Opened,
     pattern: Option<&str>,
@@ -165,7 +165,7 @@ fn is_same(a: &str, b: &str) -> bool {
     a.to_lowercase() == b.to_lowercase()
 }
 
-/// Takes a first sample, for the faults that it reports.
+/// Takes a first sample, so that its faults are noted. It is no error if this sample lacks an object.
 fn look(opened: &mut Opened, sensors: &[Sensor]) -> Result<(), Failure> {
     let any = sensors.first().map_or(SensorId(0), |sensor| sensor.id);
     match opened.source.instances(any) {
@@ -177,7 +177,8 @@ fn look(opened: &mut Opened, sensors: &[Sensor]) -> Result<(), Failure> {
     }
 }
 
-/// The sensors that a pattern matches, and the pattern for instances, if there is one behind a `#`.
+/// The sensors that a pattern matches, and the pattern for their instances. The latter stands behind the first `#`,
+/// and is `None` without a `#`, or if the `#` is part of a name that matches.
 fn matching<'a>(sensors: &'a [Sensor], text: &str) -> (Vec<&'a Sensor>, Option<NamePattern>) {
     let meant = |text: &str| -> Vec<&'a Sensor> {
         let pattern = NamePattern::with_wildcards(text);

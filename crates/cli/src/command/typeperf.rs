@@ -103,8 +103,8 @@ pub(super) fn counters_of(file: &Path) -> Result<Vec<String>, Failure> {
     Ok(paths.map(|line| line.trim_matches('"').to_string()).collect())
 }
 
-/// Adds the paths that exist, as Windows' tools do, and returns them. Each other path costs a
-/// warning. If none of them exists, this prints the words of the tools and fails.
+/// Adds the paths that exist to a query, as Windows' tools do, and returns them. Prints a warning for each other
+/// path. If no path exists, prints the message of the tools ([`NO_COUNTERS`]) and fails.
 pub(super) fn add_known_paths(
     query: &mut Query,
     global: &Global,

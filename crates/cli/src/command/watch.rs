@@ -39,8 +39,8 @@ enum Face {
 /// A running watch.
 struct Watching {
     output: Output,
-    /// The line of names. It is written with the first sample, so that a file is replaced only once there is a
-    /// sample.
+    /// The first line of rows for programs, which has their keys; empty for people. It is written with the first
+    /// sample, so that a file is replaced only once there is a sample.
     head: String,
     face: Face,
     faults: Faults,

@@ -19,7 +19,8 @@ use std::fmt::Write as _;
 /// The quantity of a working set.
 const BYTES: Quantity<'static> = Quantity { counter_type: None, unit: "B", is_identifier: false };
 
-/// A process with the name that the command line asks for.
+/// A process with the name that the command line asks for; `bytes` is its working set, `None` if the source does
+/// not have it.
 struct Found {
     label: InstanceLabel,
     pid: Option<u64>,

@@ -56,8 +56,8 @@ impl Model {
         }
     }
 
-    /// Asks the sources for all paths again, including those that were taken out of the shown built-in
-    /// view because no source had them.
+    /// Asks the sources for all paths again, including those that were taken out of the shown built-in view because
+    /// no source had them. Earlier built-in views are forgotten, since they may lack paths for the same reason.
     pub(super) fn choose_anew(&mut self, effects: &mut Vec<Effect>) {
         let whole = View::built_in(&self.view.name).filter(|_| self.view.is_built_in);
         if let Some(whole) = whole.filter(|whole| whole.paths() != self.view.paths()) {
@@ -72,8 +72,8 @@ impl Model {
         effects.push(Effect::Paths(self.paths()));
     }
 
-    /// Whether the user is told that a source lacks a path: not if the path belongs to a built-in
-    /// view that is shown, or only to views that were left.
+    /// Whether the user is told that a source lacks a path: not if the path belongs to a built-in view that is
+    /// shown, or only to views that were shown before.
     fn is_told(&self, path: &str) -> bool {
         match self.view.has(path) {
             true => !self.view.is_built_in,

@@ -34,7 +34,8 @@ pub(crate) const COMMANDS: [(&str, &str); 18] = [
 ];
 
 impl Model {
-    /// Carries out a typed line.
+    /// Carries out a typed line: a command and, behind a blank, its argument. A message tells what is wrong with
+    /// it; an empty line does nothing.
     pub(super) fn command(&mut self, text: &str, effects: &mut Vec<Effect>) {
         let text = text.trim();
         let (name, argument) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
@@ -191,7 +192,7 @@ impl Model {
         starts(&mut values.into_iter().map(|value| format!("{name} {value}")), text)
     }
 
-    /// The names of the built-in views, and of the other views that were left.
+    /// The names of the built-in views, and of the other views that were shown before and are still kept.
     fn view_names(&self) -> Vec<String> {
         let mut names: Vec<String> = BUILT_IN.iter().map(ToString::to_string).collect();
         let left = self.left.iter().map(|one| Escaped(&one.view.name).to_string());
@@ -221,7 +222,7 @@ impl Model {
     }
 }
 
-/// Whether a text begins with another one, in small or capital letters.
+/// Whether `text` begins with `with`, without regard to case.
 fn begins(text: &str, with: &str) -> bool {
     text.to_lowercase().starts_with(&with.to_lowercase())
 }
@@ -241,8 +242,8 @@ fn kind_of(text: &str) -> Result<Kind, String> {
     })
 }
 
-/// The file that a typed text means. No shell has replaced a `~` at its beginning, so this function
-/// does.
+/// The file that a typed text means. A `~` before a slash at its beginning becomes the home folder, since no shell
+/// has replaced it.
 fn typed_file(text: &str) -> String {
     let inside = text.strip_prefix('~').filter(|rest| rest.starts_with(std::path::is_separator));
     let file = inside.and_then(|rest| Some(std::env::home_dir()?.join(rest.get(1..)?)));

@@ -13,22 +13,24 @@ use std::sync::Arc;
 /// more, the looks of those that are not shown are forgotten.
 const MOST_KNOWN: usize = 1024;
 
-/// The most bars or numbers that keep their places while their values change.
+/// The most bars or numbers of a pane that keep their places while their values change. If there are more, they are
+/// sorted by value.
 const MOST_STEADY: usize = 32;
 
-/// The key of a line: whether only a part of a recording that was read closely has the line, and its number.
+/// The key of a line: `true` if only a part of a recording that was read closely has the line, and the line's
+/// number.
 pub(crate) type LineKey = (bool, u64);
 
 /// An entry of a legend: a line through samples, or a path without a line yet.
 pub(crate) struct Entry<'a> {
     /// The place of the entry's counter in the pane.
     pub(crate) counter: usize,
-    /// The number of the line's source.
+    /// The number of the line's source; 0 for an entry without a line.
     pub(crate) source: usize,
     /// The number of the line's source, and the line's key, by which the line is found again; `None`
     /// for an entry without a line.
     pub(crate) key: Option<(usize, LineKey)>,
-    /// The samples to which the line belongs.
+    /// The samples to which the line belongs; `None` for an entry without a line.
     pub(crate) past: Option<&'a Past>,
     pub(crate) line: Option<&'a Line>,
     pub(crate) colour: u8,
@@ -59,13 +61,15 @@ impl<'a> Entry<'a> {
 }
 
 impl Model {
-    /// The entries of a pane's legend: its counters in their order, and the lines of each with the largest value at the
-    /// shown time first. The lines of a timeline, and a few bars or numbers, keep the order in which they came.
+    /// The entries of a pane's legend: its counters in their order, and the lines of each with the largest value at
+    /// the shown time first. The lines of a timeline, and up to [`MOST_STEADY`] bars or numbers, keep the order in
+    /// which they came. Instances that have ended before the shown time are left out, unless all have.
     pub(crate) fn entries(&self, place: usize) -> Vec<Entry<'_>> {
         self.entries_and_rest(place).0
     }
 
-    /// The entries of a pane's legend, and how many lines are left out because others are larger.
+    /// The entries of a pane's legend, as [`entries`](Self::entries) returns them, and how many lines are left out:
+    /// of each path only the [`MOST_COUNTERS`] largest lines are entries, except in a timeline.
     pub(crate) fn entries_and_rest(&self, place: usize) -> (Vec<Entry<'_>>, usize) {
         let Some(pane) = self.view.panes.get(place) else { return Default::default() };
         let mut rest = 0;
@@ -124,8 +128,9 @@ impl Model {
         (entries, rest)
     }
 
-    /// Gives the further lines of each path a look: the one that they had before if it is free,
-    /// else one that the fewest have, the oldest line first. A new line thus changes the look of no other.
+    /// Gives the further lines of each path a look. `further` has their places in `entries`, the oldest line first.
+    /// Each gets the look that it had before if it is free, else one that the fewest lines have. A new line thus
+    /// changes the look of no other.
     fn give_looks(&self, place: usize, entries: &mut [Entry<'_>], further: &[usize]) {
         let (Some(pane), Some(state)) = (self.view.panes.get(place), self.states.get(place)) else {
             return;
@@ -167,8 +172,8 @@ impl Model {
         entries.extend(all.into_iter().map(|(_, entry)| entry));
     }
 
-    /// The place of the selected entry of a pane: the same line wherever it is in the order, or the
-    /// same place if the line is gone.
+    /// The place of the selected entry of a pane in `entries`: that of the line which the user has chosen, wherever
+    /// it is in the order, or the same place as before if the line is gone.
     pub(crate) fn selected(&self, place: usize, entries: &[Entry<'_>]) -> usize {
         let Some(state) = self.states.get(place) else { return 0 };
         let is_picked = |entry: &Entry<'_>| state.line.is_some() && entry.key == state.line;
@@ -274,8 +279,8 @@ fn keep_largest(shown: &mut [bool], value: impl Fn(usize) -> Option<f64>) -> usi
     rest
 }
 
-/// Names entries by their differences: by the instance alone if all entries are of one counter, and with the
-/// object only if they are of several objects.
+/// Names entries by their differences; `names` has the name of each entry's instance. An entry has the name of its
+/// instance alone if all entries are of one counter, and that of its object only if they are of several objects.
 fn name_entries(entries: &mut [Entry<'_>], names: &[String]) {
     let whats: Vec<_> = entries.iter().filter_map(|entry| Some(&entry.line?.what)).collect();
     let Some(first) = whats.first() else { return };

@@ -12,9 +12,9 @@ pub(crate) enum Kind {
     /// Lines over time.
     #[default]
     Chart,
-    /// A bar for each counter.
+    /// A bar for each line: the value of a counter or instance at the shown time.
     Histogram,
-    /// A number for each counter.
+    /// A number for each line: the value of a counter or instance at the shown time.
     Report,
     /// A row for each instance, a column for each counter.
     Table,
@@ -47,7 +47,8 @@ impl Kind {
 /// A counter of a pane, and the look of its lines.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Counter {
-    /// The counter path. A path with wildcards gives several lines, of which the first has the look below.
+    /// The counter path. A path with wildcards gives several lines, of which the first has the look of `colour` and
+    /// `marker`.
     pub(crate) path: String,
     /// Whether the path has a wildcard in the place of the counter.
     pub(crate) has_several: bool,
@@ -62,8 +63,8 @@ pub(crate) struct Counter {
 }
 
 impl Counter {
-    /// A counter with this path, and with the look of this number; callers give the counter's
-    /// place in the pane as the number.
+    /// A counter with this path, and with the colour and marker that [`look`] gives for the number; callers give
+    /// the counter's place in the pane as the number.
     pub(crate) fn new(path: &str, number: usize) -> Self {
         let (colour, marker) = look(number % LOOKS);
         Self {
@@ -102,10 +103,11 @@ pub(crate) struct Pane {
 pub(crate) struct Share {
     /// The number of the row, from above.
     pub(crate) row: u16,
-    /// The pane's share of the width that its row has beyond the least widths of its panes.
+    /// The pane's share of the width that its row has beyond the least widths of its panes, in relation to the
+    /// shares of the other panes.
     pub(crate) width: u16,
-    /// The row's share of the height that the screen has beyond the least heights of the rows. Of the
-    /// panes of a row, the one with the largest share decides.
+    /// The row's share of the height that the screen has beyond the least heights of the rows, in relation to the
+    /// shares of the other rows. Of the panes of a row, the one with the largest share decides.
     pub(crate) height: u16,
 }
 
@@ -151,7 +153,7 @@ impl View {
         }
     }
 
-    /// Adds a chart of these paths; it replaces the last pane if there are too many.
+    /// Adds a chart of these paths; it replaces the last pane if the view has [`MOST_PANES`] panes already.
     pub(crate) fn add_pane(&mut self, paths: &[String]) {
         self.panes.truncate(MOST_PANES - 1);
         let share = self.row_below();

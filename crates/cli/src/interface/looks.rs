@@ -2,14 +2,14 @@
 
 use perfhive_view::palette::{COLOURS, LOOKS, look};
 
-/// The numbers of lines of a chart that have each look and each colour.
+/// The number of lines of a chart that have each look, and the number of those that have each colour.
 pub(super) struct Looks {
     looks: [usize; LOOKS],
     colours: [usize; COLOURS.len()],
 }
 
 impl Looks {
-    /// The numbers of lines after each of these looks was taken once.
+    /// The numbers of lines after each of these looks (the colour and the marker) was taken once.
     pub(super) fn of(taken: impl Iterator<Item = (u8, char)>) -> Self {
         let mut this = Self { looks: [0; LOOKS], colours: [0; COLOURS.len()] };
         taken.for_each(|one| this.take(one));
@@ -21,7 +21,7 @@ impl Looks {
         (0..LOOKS).find(|number| look(*number) == wanted)
     }
 
-    /// Whether no line has this look yet.
+    /// Whether no line has this look yet; `false` for a look that no number gives.
     pub(super) fn is_free(&self, look: (u8, char)) -> bool {
         Self::number_of(look).and_then(|number| self.looks.get(number)) == Some(&0)
     }

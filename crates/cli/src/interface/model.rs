@@ -26,26 +26,27 @@ use std::time::Duration;
 pub(crate) enum Event {
     Key(KeyEvent),
     Mouse(MouseEvent),
-    /// A pasted text: counter paths, one a line.
+    /// A pasted text, such as counter paths, one a line.
     Paste(String),
     Resize(u16, u16),
     /// Samples, the oldest first, and how long the last one took.
     Samples(Vec<Sample>, Duration),
-    /// Samples of a recording that has grown. They replace this many of the newest samples, since
-    /// samples that were written late may lie between those.
+    /// Samples of a recording that has grown. They replace as many of the newest known samples as the number says,
+    /// since samples that were written late may lie between those.
     Later(usize, Vec<Sample>),
     /// A recording is read anew: the interface forgets all samples so far.
     Rewound,
-    /// A recording was read in full; of more samples than are kept, every `every`-th was read.
+    /// A recording was read in full. If it has more samples than are kept, only every `every`-th was read;
+    /// otherwise `every` is 1.
     Loaded {
         every: u64,
     },
     /// The sample of a recording that [`Effect::Look`] asked for.
     Looked(Sample),
-    /// Samples of the part of a recording that [`Effect::Near`] asked for.
+    /// Samples of the part of a recording, with this window, that [`Effect::Near`] asked for.
     Near(Window, Vec<Sample>),
-    /// The part of a recording that [`Effect::Near`] asked for was read. The number says that every
-    /// so-many-th sample of the part was read.
+    /// The part of a recording, with this window, that [`Effect::Near`] asked for was read in full. The number is 1
+    /// if each of its samples was read, 2 if every second one was.
     NearLoaded(Window, u64),
     /// A path cannot be read, for this reason.
     Problem {
@@ -54,7 +55,8 @@ pub(crate) enum Event {
     },
     /// A path that [`Effect::Try`] asked about can be read.
     Ready(String),
-    /// A path that [`Effect::Try`] asked about can be read, but its object is costly: one sample took this long.
+    /// A path that [`Effect::Try`] asked about can be read, but its object is costly: one sample of it took the
+    /// time `took` and has `values` values.
     Costly {
         path: String,
         object: String,
@@ -64,7 +66,7 @@ pub(crate) enum Event {
     Tree(Arc<Tree>),
     /// The instances of the object at a place in the tree.
     Instances(usize, Vec<String>),
-    /// A path names another machine than that of this source.
+    /// This path, which the interface asked for, names another machine than that of this source.
     Elsewhere(String),
     /// A message for the user, such as about a file that was written.
     Note(String),
@@ -97,7 +99,8 @@ pub(crate) enum Effect {
         source: usize,
         from: FileTime,
         at: FileTime,
-        /// The distance of shown samples: 1 if every sample is shown, 2 if every second one is.
+        /// The distance of the shown samples in the recording: 1 if every sample is shown, 2 if every second one
+        /// is.
         every: u64,
     },
     /// Read a part of a recording again. The part has `samples` samples; of many, not every one is read.
@@ -136,14 +139,14 @@ pub(crate) enum Target {
     Pane(usize),
     /// An edge between panes, which a drag moves.
     Edge(super::panes::Edge),
-    /// The plot area of a pane.
+    /// The plot area of the pane with this place.
     Plot(usize),
     /// A line in the legend of a pane: the places of the pane and of the line.
     Entry(usize, usize),
-    /// The title of a table's column; `None` is the column of instances.
+    /// The title of a table's column: the places of the pane and of the column; `None` is the column of instances.
     Column(usize, Option<usize>),
     Row(usize, usize),
-    /// A line of the list of counters.
+    /// The line with this place in the list of counters.
     Choice(usize),
     Action(super::keys::Action),
 }
@@ -156,11 +159,13 @@ pub(crate) type Hits = Vec<(Rect, Target)>;
 pub(crate) struct PaneState {
     /// The place of the selected line in the legend, or of the selected row in the table.
     pub(crate) selected: usize,
-    /// The key of the selected row, as [`Row::key`] returns it.
+    /// The key of the selected row, as [`Row::key`] returns it; `None` without a chosen row.
     pub(crate) picked: Option<RowKey>,
-    /// The selected line of the legend, once the user has chosen one.
+    /// The selected line of the legend, as the number of its source and its key; `None` until the user has chosen
+    /// one.
     pub(crate) line: Option<(usize, LineKey)>,
-    /// The looks that lines were given when they were first shown.
+    /// The looks (the colour and the marker) that lines were given when they were first shown, by the number of the
+    /// line's source and the line's key.
     pub(crate) looks: RefCell<HashMap<(usize, LineKey), (u8, char)>>,
     pub(crate) is_highlighted: bool,
     pub(crate) filter: String,
@@ -219,7 +224,8 @@ pub(crate) struct Model {
     /// The beginning of a span that is being marked; `None` if there is none.
     pub(crate) mark: Option<FileTime>,
     pub(crate) mode: Mode,
-    /// The list of counters from which a text was opened; closing the text goes back to it.
+    /// The list of counters from which a text was opened; closing the text goes back to it. `None` if the text was
+    /// opened from elsewhere.
     pub(crate) behind: Option<Chooser>,
     pub(crate) message: String,
     /// The paths that were pasted together, with their answers so far.
@@ -231,16 +237,18 @@ pub(crate) struct Model {
     /// The sources that have no values of a path, by path and number, each with the reason; `None`
     /// where the path names another machine.
     pub(crate) refused: HashMap<String, BTreeMap<usize, Option<String>>>,
-    /// The objects and counters of all sources.
+    /// The objects and counters of all sources; `None` until a source has listed them.
     pub(crate) tree: Option<Arc<Tree>>,
-    /// The object and counter that will be explained once the tree is read.
+    /// The object, and its counter or `None` for the object itself, that will be explained once the tree is read;
+    /// `None` if nothing waits for that.
     pub(crate) to_explain: Option<(String, Option<String>)>,
     pub(crate) interval: Duration,
     pub(crate) size: (u16, u16),
     pub(crate) hits: Hits,
-    /// The time at which a mouse button was pressed in a plot.
+    /// The time under the mouse when its button was pressed in a plot; `None` if it was not pressed in one.
     pub(crate) drag: Option<FileTime>,
-    /// The edge that the mouse moves, and the place of the mouse: the column or the line.
+    /// The edge that the mouse moves, and the column or the line of the edge at present; `None` if the mouse moves
+    /// none.
     pub(crate) edge: Option<(super::panes::Edge, u16)>,
     pub(crate) zone: TimeZone,
 }
@@ -361,7 +369,8 @@ pub(crate) struct Row<'a> {
     pub(crate) identity: Option<&'a Identity>,
     pub(crate) cells: Vec<Option<&'a Value>>,
     pub(crate) process: Option<u32>,
-    /// The number of ancestors that the row has in the tree.
+    /// The number of ancestors that the row has in the tree; 0 for a row without a parent, and where no tree is
+    /// shown.
     pub(crate) depth: usize,
     /// Whether the instance is a sum or idle time.
     pub(crate) is_sum: bool,

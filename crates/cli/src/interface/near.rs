@@ -13,7 +13,7 @@ use perfhive_view::Sample;
 use perfhive_view::past::{Line, Past, Window};
 use std::collections::HashMap;
 
-/// A part of a recording.
+/// A part of a recording that is read closely: with more of its samples than are shown of the whole recording.
 pub(crate) struct Near {
     /// The span of time that was asked for. It is longer than the visible span, so that scrolling
     /// does not read again at once.
@@ -53,8 +53,8 @@ impl Near {
         self.lines = all.filter_map(|line| Some((line.number, *places.get(&key(line))?))).collect();
     }
 
-    /// Whether the part covers a window and is close enough for it: it has each sample, or is less
-    /// than three times as long.
+    /// Whether the part covers a window and is close enough for it: it has each sample, or is less than three times
+    /// as long as the window.
     fn suits(&self, window: Window) -> bool {
         let is_close = self.every == Some(1) || self.window.width() / 3 < window.width();
         self.covers(window) && is_close
@@ -109,7 +109,8 @@ impl super::seen::Seen {
 }
 
 impl Model {
-    /// Asks for the seen parts of thinned recordings, unless they are read closely already.
+    /// Asks for the visible part of each recording of which not every sample was read, so that it is read closely.
+    /// Does not ask if that is done already, or if more than a quarter of the recording is visible.
     pub(super) fn approach(&mut self, effects: &mut Vec<Effect>) {
         let Some(window) = self.window() else { return };
         for (source, seen) in self.sources.iter_mut().enumerate() {

@@ -129,14 +129,17 @@ impl Model {
         self.view.is_built_in = false;
     }
 
-    /// Adds a pane: below all others in a row of its own, if they have rows.
+    /// Adds a pane: below all others in a row of its own, if they have rows; otherwise its place follows from its
+    /// kind.
     pub(super) fn push_pane(&mut self, pane: Pane) {
         let share = self.view.row_below();
         self.view.panes.push(Pane { share, ..pane });
         self.fit_states();
     }
 
-    /// Divides the focused pane: the new pane takes half of its place, at its right or below its row.
+    /// Divides the focused pane. The new pane takes half of its width at its right, or, with `below`, half of the
+    /// height of its row in a row of its own below, and gets the focus. In a view with [`MOST_PANES`] panes only a
+    /// message is shown.
     pub(super) fn split(&mut self, below: bool) {
         if self.view.panes.len() >= MOST_PANES {
             self.message = format!("a view has at most {MOST_PANES} panes");
@@ -179,7 +182,7 @@ impl Model {
         self.message = "a adds counters to this pane".to_string();
     }
 
-    /// Closes the focused pane, unless it is the last.
+    /// Closes the focused pane. If it is the last one, it stays, and a message is shown.
     pub(super) fn close(&mut self, effects: &mut Vec<Effect>) {
         if self.view.panes.len() <= 1 {
             self.message = "this is the last pane; q ends".to_string();
@@ -234,7 +237,8 @@ impl Model {
         }
     }
 
-    /// Makes the focused pane larger or smaller by a step, at the cost of the pane or row next to it.
+    /// Makes the focused pane larger (`grows`) or smaller by a step, in height if `vertical`, otherwise in width,
+    /// at the cost of the pane or row next to it.
     pub(super) fn resize(&mut self, vertical: bool, grows: bool) {
         let area = self.pane_area();
         let places = places(self, area);
@@ -252,8 +256,8 @@ impl Model {
         };
     }
 
-    /// Moves an edge by so many cells, to the right or down, as far as the panes beside it allow. Returns how far it
-    /// was moved.
+    /// Moves an edge by so many cells, to the right or down, or to the left or up if `by` is negative, as far as
+    /// the panes beside it allow. Returns how far it was moved.
     pub(super) fn move_edge(&mut self, edge: Edge, by: i32) -> i32 {
         self.fix_places();
         let area = self.pane_area();

@@ -77,7 +77,7 @@ impl Model {
         }
     }
 
-    /// The path that an event answers, if it is one of several that were pasted.
+    /// The path that an event answers, if it is one of several that were pasted; `None` for any other event.
     pub(super) fn pasted_path(&self, event: &Event) -> Option<String> {
         let (Event::Ready(path)
         | Event::Costly { path, .. }

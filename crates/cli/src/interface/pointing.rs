@@ -132,7 +132,8 @@ impl Model {
     }
 }
 
-/// The column or the line of the mouse, in the direction in which an edge moves.
+/// The line of the mouse for an upper edge, and its column for a left edge: its place in the direction in which the
+/// edge moves.
 fn line_of(edge: Edge, mouse: MouseEvent) -> u16 {
     match edge {
         Edge::Top(_) => mouse.row,

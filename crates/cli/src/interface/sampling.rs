@@ -373,7 +373,8 @@ impl Reader {
         }
     }
 
-    /// The name of the costly object to which a path of a live source leads; `None` if the object is not costly.
+    /// The name of the costly object to which a path of a live source leads; `None` if the object is not costly,
+    /// and for a recording.
     fn costly_object(&mut self, path: &str) -> Option<String> {
         let pattern = path.parse::<CounterPath>().ok().filter(|_| self.is_live())?.object;
         let find = |query: &Query, cost: Cost| {

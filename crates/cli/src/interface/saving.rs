@@ -10,8 +10,8 @@ use perfhive_view::past::Past;
 use std::path::Path;
 
 impl Model {
-    /// The name of a new file with the extension `end`, and with `time` in the user's time zone if
-    /// there is one.
+    /// The name of a new file with the extension `end`, such as `perfhive.csv`, or with `time` in the user's time
+    /// zone `perfhive-20261124-033512.csv`.
     pub(super) fn name_at(&self, time: Option<FileTime>, end: &str) -> String {
         match time {
             Some(time) => format!("perfhive-{}.{end}", self.formatted(time, "%Y%m%d-%H%M%S")),
@@ -63,7 +63,8 @@ impl Model {
         effects.push(Effect::Write { file, text, existing });
     }
 
-    /// The lines of the focused pane in the shown time as CSV, and the times of the first and the last sample.
+    /// The lines of the focused pane in the shown time as CSV, and the times of the first and the last sample;
+    /// `None` in place of the times if there is no sample.
     fn lines_csv(&self) -> (Option<(FileTime, FileTime)>, String) {
         let Some(window) = self.window() else { return (None, String::new()) };
         let entries = self.entries(self.focus);
@@ -150,8 +151,8 @@ impl Model {
     }
 }
 
-/// A text that can be a part of a file name. Separators are replaced, so that a name from elsewhere leads to no
-/// other folder.
+/// A text that can be a part of a file name: `_` replaces each character that is no letter, digit, blank, `-`, `_`
+/// or `.`. So a name from elsewhere leads to no other folder.
 pub(super) fn file_part(text: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ');
     text.chars().map(|c| if is_plain(c) { c } else { '_' }).collect()

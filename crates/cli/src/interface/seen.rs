@@ -42,7 +42,7 @@ pub(crate) struct Seen {
     pub(crate) near: Option<Near>,
     /// The file to which the samples are recorded; `None` if they are not.
     pub(crate) recording: Option<String>,
-    /// The file of the last recording that has ended; `None` while another is in progress.
+    /// The file of the last recording that has ended; `None` before, and while another is in progress.
     pub(crate) recorded: Option<String>,
     /// The most bytes of the samples kept for charts and of those kept for tables.
     pub(super) most_bytes: (usize, usize),
@@ -150,7 +150,8 @@ impl Model {
         self.sources.iter().any(|one| one.is_loading)
     }
 
-    /// The text of a pane without a sample. A recording that was read in full has no sample to wait for.
+    /// The text of a pane without a sample: that it waits for the first one, or that there is none, since every
+    /// source is a recording that was read in full.
     pub(crate) fn waiting(&self) -> &'static str {
         match self.is_live() || self.is_loading() {
             true => "waiting for the first sample",

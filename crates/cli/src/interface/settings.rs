@@ -61,8 +61,8 @@ struct FileCounter {
     threshold: Option<f64>,
 }
 
-/// A counter path in any form that can be typed. This and the next functions check values while the
-/// file is read, so that an error has its place in the file.
+/// Reads a counter path in any form that can be typed, and returns it in full; an error for any other text. This
+/// and the next functions check values while the file is read, so that an error has its place in the file.
 fn path<'d, D: Deserializer<'d>>(from: D) -> Result<String, D::Error> {
     let text = String::deserialize(from)?;
     let path = perfhive_view::typed_path(&text).into_owned();
@@ -105,7 +105,8 @@ fn threshold<'d, D: Deserializer<'d>>(from: D) -> Result<Option<f64>, D::Error> 
 }
 
 impl View {
-    /// Reads the text of a settings file. Pipes and devices are refused, since they may have no end.
+    /// Reads the text of a settings file of at most [`MOST_BYTES`]. Pipes and devices are refused, since they may
+    /// have no end.
     pub(crate) fn text_of(file: &str) -> io::Result<String> {
         if !std::fs::metadata(file)?.is_file() {
             return Err(io::Error::other("is not a regular file"));

@@ -24,7 +24,7 @@ struct Shared {
     recorder: Option<Recorder>,
     /// The time of the last collected sample of a recording; 0 before the first.
     reached: FileTime,
-    /// The error that ended recording.
+    /// The error that ended recording, until it is taken; `None` if there was none.
     failure: Option<SourceError>,
 }
 

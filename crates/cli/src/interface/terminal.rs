@@ -51,10 +51,10 @@ pub(super) enum Message {
     /// An event of the source with this number.
     Source(usize, Event),
     Signal(signals::Event),
-    /// Another program asks this one to stop.
+    /// A signal asks the program to stop until it is continued, as Ctrl-Z does elsewhere.
     #[cfg(unix)]
     Stop,
-    /// The thread that reads the source has panicked.
+    /// A thread that reads a source has panicked.
     Broken,
     /// The terminal is closed.
     Gone,
@@ -70,7 +70,8 @@ const PAUSE: Duration = Duration::from_millis(30);
 /// Whether the terminal is in the modes of the interface.
 static IS_CHANGED: AtomicBool = AtomicBool::new(false);
 
-/// Sets the terminal to the modes of the interface.
+/// Sets the terminal to the modes of the interface: keys come at once, the alternate screen is shown without a
+/// cursor, and mouse events and pastes are reported.
 fn enter() -> io::Result<()> {
     terminal::enable_raw_mode()?;
     IS_CHANGED.store(true, Ordering::SeqCst);
@@ -83,7 +84,7 @@ fn enter() -> io::Result<()> {
     )
 }
 
-/// Resets the terminal; further calls do nothing.
+/// Resets the terminal if [`enter`] has set it, and ignores errors; further calls do nothing.
 fn leave() {
     if IS_CHANGED.swap(false, Ordering::SeqCst) {
         let _ = execute!(
@@ -97,7 +98,7 @@ fn leave() {
     }
 }
 
-/// Resets the terminal when it is dropped.
+/// A guard that resets the terminal when it is dropped.
 struct Modes;
 
 impl Drop for Modes {
@@ -106,7 +107,7 @@ impl Drop for Modes {
     }
 }
 
-/// Whether the interface can run on this terminal.
+/// Whether the interface can run on this terminal: standard input and output are terminals, and TERM is not `dumb`.
 pub(crate) fn is_possible() -> bool {
     let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     io::stdin().is_terminal() && io::stdout().is_terminal() && !is_dumb
@@ -182,7 +183,7 @@ pub(crate) fn run(start: Start) -> Outcome {
     }
 }
 
-/// Passes signals to stop on to the loop, which resets the terminal before the program stops.
+/// Begins to pass signals to stop (SIGTSTP) on to the loop, which resets the terminal before the program stops.
 #[cfg(unix)]
 fn hear_stops(events: super::sampling::Events) {
     let stops = [signal_hook::consts::SIGTSTP];
@@ -192,7 +193,8 @@ fn hear_stops(events: super::sampling::Events) {
     }
 }
 
-/// Passes keys, mouse events, pasted texts and new sizes of the terminal on to the loop.
+/// Passes keys, mouse events, pasted texts and new sizes of the terminal on to the loop, until the loop has ended
+/// or the terminal is closed.
 fn keys(events: &super::sampling::Events) {
     loop {
         let message = match event::read() {
@@ -276,7 +278,8 @@ impl<'a> Loop<'a> {
         }
     }
 
-    /// Gives an order to the thread of one source, or of each.
+    /// Gives an order to the thread that reads the source with this number, or for `None` to the threads of all
+    /// sources.
     fn order(&self, source: Option<usize>, order: &Order) {
         for (number, orders) in self.orders.iter().enumerate() {
             if source.is_none_or(|source| source == number) {

@@ -95,7 +95,7 @@ impl Tree {
 pub(crate) struct Chooser {
     pub(crate) search: String,
     pub(crate) selected: usize,
-    /// The places of the objects with listed counters.
+    /// The places in the tree of the objects that are open, so that the list has their counters.
     pub(crate) open: HashSet<usize>,
     /// The counter for which an instance is being chosen: the places of its object and of the counter, and the
     /// instances; these are `None` until the source has answered.
@@ -107,7 +107,7 @@ pub(crate) struct Chooser {
 pub(crate) enum Choice {
     Object(usize),
     Counter(usize, usize),
-    /// The instance at a place; `None` for all instances.
+    /// The instance with this place among those listed; `None` for all instances.
     Instance(Option<usize>),
 }
 

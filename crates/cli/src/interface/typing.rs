@@ -106,7 +106,8 @@ impl Model {
         }
     }
 
-    /// Finds the lines to which Tab can complete a typed command.
+    /// Finds the lines to which Tab can complete the typed command, and notes them as its candidates; none for a
+    /// filter.
     pub(super) fn complete(&mut self) {
         let Mode::Prompt(prompt) = &self.mode else { return };
         let candidates = match prompt.is_filter {
@@ -184,8 +185,8 @@ impl Model {
         }
     }
 
-    /// Carries out the choice of a line in the list: opens or closes an object, lists the instances
-    /// of a counter, or adds a path.
+    /// Carries out the choice of a line in the list: opens or closes an object, lists the instances of a counter,
+    /// or adds a path. `None`, which is no line, does nothing.
     pub(super) fn choose(&mut self, choice: Option<Choice>, effects: &mut Vec<Effect>) {
         let (Some(tree), Mode::Choose(chooser)) = (self.tree.clone(), &mut self.mode) else {
             return;
@@ -245,18 +246,18 @@ impl Chooser {
     }
 }
 
-/// The path with the label of the object's source as its machine, if the object names a source.
+/// The path with the label of the object's source as its machine; without a machine if the object names no source.
 fn of_source(path: CounterPath, object: &super::tree::TreeObject) -> CounterPath {
     let machine = object.source.as_ref().map(|(_, name)| perfhive::NamePattern::literal(name));
     CounterPath { machine, ..path }
 }
 
-/// The number of characters that can be added to a text.
+/// The number of characters that can be added to a typed text, which has at most [`MOST_TYPED`].
 pub(super) fn room(text: &str) -> usize {
     MOST_TYPED.saturating_sub(text.chars().count())
 }
 
-/// Whether a key is pressed with a modifier that makes it a command.
+/// Whether a key is pressed together with Ctrl, so that it is a command and no letter.
 fn is_modified(key: KeyEvent) -> bool {
     key.modifiers.contains(KeyModifiers::CONTROL)
 }

@@ -213,7 +213,8 @@ impl Model {
         }
     }
 
-    /// Adds a counter to the focused pane.
+    /// Adds a counter to the focused pane, unless the pane has it or has [`MOST_COUNTERS`] already; a message tells
+    /// the result. Makes a pane if the view has none.
     pub(super) fn add(&mut self, path: &str, effects: &mut Vec<Effect>) {
         if self.view.panes.is_empty() {
             self.push_pane(Pane::default());
@@ -482,7 +483,7 @@ impl Model {
         state.into_iter().for_each(|state| state.looks.get_mut().clear());
     }
 
-    /// The exponent of the power of ten by which the selected line is multiplied at present.
+    /// The exponent of the power of ten by which the selected line is multiplied at present; 0 without a line.
     fn selected_power(&self) -> i8 {
         let Some(window) = self.window() else { return 0 };
         let entries = self.entries(self.focus);
@@ -549,7 +550,8 @@ impl Model {
         state.line = lines.get(state.selected).copied().flatten();
     }
 
-    /// Adds to a chart the selected row's value in the column by which the table is sorted.
+    /// Adds to a chart the selected row's value in the column by which the table is sorted. A message tells if the
+    /// focused pane is no table, or if the row has no value there.
     fn chart_of_row(&mut self, effects: &mut Vec<Effect>) {
         let Some(place) = self.selected_place() else { return };
         let is_table = self.view.panes.get(self.focus).is_some_and(|one| one.kind == Kind::Table);

@@ -9,7 +9,7 @@ pub(crate) enum Form {
     Name,
     /// A number without groups of digits.
     Id,
-    /// The time since a start.
+    /// A length of time, such as that since the start of the process.
     Elapsed,
     /// Any other value.
     Value,

@@ -138,7 +138,7 @@ fn push_json<'a>(out: &mut String, keys: &[String], fields: impl IntoIterator<It
     out.push_str(&String::from_utf8_lossy(&text));
 }
 
-/// The text of a field for CSV and TSV; empty for no value.
+/// The text of a field for CSV and TSV; empty for no value, for infinities and for NaN.
 fn plain(field: Field<'_>) -> Cow<'_, str> {
     match field {
         Field::Bool(value) => value.to_string().into(),

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 pub(crate) enum Align {
     /// Aligned to the left.
     Left,
-    /// Aligned to the left, and shortened in the middle if the line would be too long.
+    /// Aligned to the left, and shortened as [`shortened`] does it if the line would be too long.
     Label,
     /// Aligned to the right.
     Right,
@@ -84,7 +84,7 @@ impl Table {
         self.columns.push(Column { title, align });
     }
 
-    /// Adds the next cell; `write` appends its text.
+    /// Adds the next cell; `write` appends its text, in which unsafe characters are then escaped.
     pub(crate) fn cell(&mut self, style: Style, write: impl FnOnce(&mut String)) {
         let start = self.text.len();
         write(&mut self.text);
@@ -179,7 +179,7 @@ impl Table {
         }
     }
 
-    /// Makes labels narrower if the lines would be too long, the widest column first.
+    /// Makes the columns of labels in `measures` narrower if the lines would be too long, the widest column first.
     fn shrink(&self, measures: &mut [(usize, usize)], layout: Layout) {
         let columns = self.columns.len().max(1);
         let is_curve = |place: &usize| {

@@ -6,8 +6,9 @@ use perfhive::{CalendarTime, FileTime};
 use perfhive_view::time::rfc3339;
 use std::time::Duration;
 
-/// A sample's time as `2026-11-24 03:35:12 CET`, with milliseconds if the interval is shorter than
-/// a second, or if it is not known and the milliseconds are not zero; `None` if the block has no valid date.
+/// A sample's time in this machine's time zone, as `2026-11-24 03:35:12 CET`, with milliseconds if the interval is
+/// shorter than a second, or if it is not known and the milliseconds are not zero; `None` if the block has no valid
+/// date.
 pub(crate) fn local(time: CalendarTime, interval: Option<Duration>) -> Option<String> {
     zoned(time, if has_fractions(time, interval) { "%F %T%.3f %Z" } else { "%F %T %Z" })
 }
@@ -17,8 +18,8 @@ pub(crate) fn local_clock(time: CalendarTime, interval: Option<Duration>) -> Opt
     zoned(time, if has_fractions(time, interval) { "%T%.3f" } else { "%T" })
 }
 
-/// The time zone of this machine at a moment, or now if `time` is `None`, with the name that a text log of Windows
-/// gives it.
+/// The time zone of this machine at a moment, or now if `time` is `None` or no valid date, with the name that a
+/// text log of Windows gives it.
 pub(crate) fn zone_at(time: Option<FileTime>) -> TextZone {
     let time = time.and_then(|time| rfc3339(time.to_system_time())?.parse().ok());
     let zoned = time.unwrap_or_else(jiff::Timestamp::now).to_zoned(TimeZone::system());

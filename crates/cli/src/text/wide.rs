@@ -58,7 +58,7 @@ struct Column {
     width: usize,
 }
 
-/// The least width of a column.
+/// The least width to which titles are cut, and the least width of a column of values that are not in bytes.
 const NARROWEST: usize = 6;
 /// The number of blanks before a column.
 const GAP: usize = 2;
@@ -76,7 +76,7 @@ impl Wide {
         Self { is_single: true, ..Self::new(None) }
     }
 
-    /// Ends the lines.
+    /// Ends the lines: closes the array if they are a single result in JSON, otherwise adds nothing.
     pub(crate) fn end(self, out: &mut String) {
         if let Some(records) = self.records {
             records.end(out);

@@ -105,7 +105,8 @@ fn key(reading: &Reading) -> (Arc<str>, TitleIndex) {
     (Arc::clone(&reading.machine), reading.object)
 }
 
-/// Adds the rows of a sample.
+/// Adds the readings of a query's newest sample, taken at `time`, to the rows of their objects. Readings of an
+/// instance that has ended, and of an object that is not in `objects`, are left out.
 fn add(objects: &mut Objects, query: &Query, time: FileTime) -> Result<(), Failure> {
     for object in objects.values_mut() {
         object.of_sample.clear();
@@ -147,7 +148,7 @@ struct Row {
 struct Object {
     name: String,
     machine: String,
-    /// Whether the machine is not the recording's own.
+    /// Whether the object is of another machine than the recording's own.
     is_foreign: bool,
     index: TitleIndex,
     has_instances: bool,
@@ -259,7 +260,9 @@ impl Object {
         Schema::new_with_metadata(fields, about)
     }
 
-    /// Creates the file of the object in a folder, under a name that is not in `files` yet.
+    /// Creates the file of the object in a folder. Its name is that of the object, behind that of a foreign
+    /// machine, with `_` for unsafe characters and with a number if `files` has the name already. The name is added
+    /// to `files`.
     fn create(
         &mut self,
         folder: &Path,

@@ -24,7 +24,7 @@ pub(super) enum Kind {
     Damage,
 }
 
-/// The object and the instance to which an item belongs.
+/// The names of the object and of the instance to which an item belongs; `None` where it belongs to none.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ItemAddress {
     pub(super) object: Option<Rc<str>>,
@@ -191,7 +191,8 @@ impl<'a> Walk<'a> {
         self.emit(&item, sink);
     }
 
-    /// Passes the fields of a structure to the sink, as far as the data goes.
+    /// Passes the fields of a structure to the sink, as far as the data goes. If the data ends within a field, the
+    /// rest is passed as unknown data.
     fn fields(
         &mut self,
         at: usize,

@@ -52,7 +52,8 @@ impl Mean {
     }
 }
 
-/// The means of a sensor's readings before and after the events of a name, each with the number of its readings.
+/// The means of a sensor's readings before and after the events of a name, each with the number of its readings,
+/// and the mean of all readings of the sensor.
 pub(in crate::command) struct AroundRow {
     event: Name,
     sensor: String,
@@ -155,7 +156,7 @@ impl Around {
         rows.into_iter().map(|(_, row)| row).collect()
     }
 
-    /// The table of rows. `about` tells how a sensor is shown, and its unit.
+    /// The table of rows for people. `about` returns the name of a sensor for people, and its unit.
     pub(in crate::command) fn table(
         &self,
         rows: &[AroundRow],

@@ -16,7 +16,7 @@ pub(in crate::command) fn listed(source: &str, every: f64) -> String {
     )
 }
 
-/// The line about records for which a delivery had no room.
+/// The line that says how many records of an event source found no room with a receiver of records.
 pub(in crate::command) fn undelivered(source: &str, records: u64) -> String {
     format!("! {}: {records} records found no room with a receiver", Escaped(source))
 }
@@ -47,7 +47,8 @@ pub(in crate::command) fn table() -> Table {
     ])
 }
 
-/// The title of the events of a name and kind, or of the sections of that name.
+/// The title of the events of a name and kind: the name alone for points, otherwise with `start` or `end` behind
+/// it. If the kind is `None`, it is the title of the sections of this name.
 pub(in crate::command) fn titled(name: &str, kind: Option<EventKind>) -> String {
     match kind {
         Some(EventKind::Point) => name.to_string(),

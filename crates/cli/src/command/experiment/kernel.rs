@@ -9,7 +9,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The probes of the command line. A function that is probed at both ends makes sections.
+/// The probes of the command line. A function that is probed at both ends makes sections. Prints a warning for each
+/// probe that may end the program.
 pub(super) fn probes(args: &Args) -> Result<Vec<Probe>, Failure> {
     let mut probes = Vec::new();
     for event in &args.on {
@@ -76,7 +77,7 @@ pub(super) fn kind_of(events: &[Event], event: &Event) -> Option<EventKind> {
     }
 }
 
-/// The event source of the probes; `None` without any.
+/// The event source of probes in a process that is about to become the program; `None` without any probes.
 pub(super) fn watched(probes: &[Probe], process: u32) -> Result<Option<Probes>, Failure> {
     if probes.is_empty() {
         return Ok(None);
@@ -87,7 +88,8 @@ pub(super) fn watched(probes: &[Probe], process: u32) -> Result<Option<Probes>, 
     Ok(Some(probes.after_exec()))
 }
 
-/// The event source of the program's threads; `None` where they are not wanted.
+/// The event source of the program's threads; `None` if the command line asks for no events of threads. Prints a
+/// warning if threads can only be found by listing them.
 pub(super) fn threads(args: &Args, process: u32) -> Result<Option<Threads>, Failure> {
     let Some(kind) = kind_of_threads(&args.on) else { return Ok(None) };
     let threads = Threads::watch(process, kind, LISTED);

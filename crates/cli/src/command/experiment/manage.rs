@@ -16,7 +16,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-/// The most time that an experiment has for an answer.
+/// The longest time that an experiment may take for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 fn failed(error: &io::Error) -> Failure {
@@ -51,7 +51,7 @@ fn connect(process: u32) -> io::Result<ManagedExperiment> {
     ManagedExperiment::connect(&ExperimentFolder::manage_of(process)?, process, PATIENCE)
 }
 
-/// A connection to an experiment, with the answer to the request `list`.
+/// A connection to an experiment and its answer to the request `list`, or the error of connecting or asking.
 type Asked = io::Result<(ManagedExperiment, Value)>;
 
 /// The experiments under way, each with its process and its answer to the request `list`. All are
@@ -182,7 +182,9 @@ fn sensors(output: &Output, pid: u32, part: &str) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Shows an experiment. Its texts come from another process: the table escapes them.
+/// Appends a description of an experiment for people: its program, a table of its event sources, and what can be
+/// bound. `about` is its answer to the request `list`. The texts come from another process, so that unsafe
+/// characters are escaped.
 fn show(text: &mut String, output: &Output, process: u32, about: &Value) {
     let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_string);
     let each = |value: &Value| value.as_array().cloned().unwrap_or_default();

@@ -33,7 +33,7 @@ const BOUND: [&str; 11] = [
     "usdt PROVIDER:NAME",
 ];
 
-/// The state that requests of other processes read and change.
+/// The state of a running experiment that requests of other processes read and change.
 pub(super) struct Managed {
     pub(super) handle: ExperimentHandle,
     pub(super) sensors: Sensors,
@@ -73,7 +73,8 @@ impl Pair {
 }
 
 impl Managed {
-    /// Lets other processes manage the experiment.
+    /// Begins to answer other processes that manage the experiment through the socket with this path. Returns the
+    /// manager that answers them.
     pub(super) fn serve(self, socket: &Path) -> io::Result<ExperimentManager> {
         let (of_program, names) = (self.about.clone(), self.names.clone());
         let about = move || {
@@ -160,8 +161,8 @@ impl Managed {
         Ok(note)
     }
 
-    /// Adds an event to the event source at the place `pair`, which has the other half of its sections
-    /// already. Returns a note for the process that asked.
+    /// Adds an event to the event source at the place `pair` of `pairs`, which has the other half of its sections
+    /// already. Returns a note for the process that asked; `None` if there is nothing to note.
     fn join(
         &mut self,
         pair: usize,
@@ -205,7 +206,8 @@ impl Managed {
         Ok(Some(warning.map_or(joined.clone(), |warning| format!("{joined}; {warning}"))))
     }
 
-    /// Makes the calls of a name events. A filter or sensors are refused: all calls share theirs.
+    /// Makes the calls of a name events from now on; the error says why not. A filter or sensors are refused: all
+    /// calls have the same ones.
     fn want(&self, name: &str, wanted: &BindRequest, has_filter: bool) -> Result<(), String> {
         let refused = |what: &str| Err(what.to_string());
         match &self.names {
@@ -316,7 +318,7 @@ fn threads(process: u32, events: &[Event]) -> io::Result<Threads> {
     }
 }
 
-/// The event source of probes in a running program, and the warning of one that may end it.
+/// The event source of probes in a running program, and a warning if one of them may end it, otherwise `None`.
 fn probes(process: u32, events: &[Event]) -> Result<(Probes, Option<String>), Failure> {
     let program = || Ok(PathBuf::from(format!("/proc/{process}/exe")));
     let (mut probes, mut warning) = (Vec::new(), None);

@@ -4,7 +4,8 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-/// A file with its path in errors. What an old file has is removed before the first bytes are written.
+/// A file with its path, which its errors name. If `is_old`, the file existed before: what it has is removed before
+/// the first bytes are written.
 pub(super) struct NamedFile {
     pub(super) file: fs::File,
     pub(super) path: PathBuf,

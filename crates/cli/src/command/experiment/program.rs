@@ -54,8 +54,8 @@ impl Drop for OwnedChild {
 }
 
 impl HeldProgram {
-    /// Starts the child and returns once it has connected to `socket`, where it waits for
-    /// [`begin`](Self::begin). `words` are the program and its arguments.
+    /// Starts the child and returns once it has connected to `socket`, where it waits for [`begin`](Self::begin).
+    /// `words` are the program and its arguments; `variables` are added to its environment.
     pub(super) fn new(
         socket: &Path,
         words: &[OsString],
@@ -127,7 +127,7 @@ impl HeldProgram {
     }
 }
 
-/// Ends a program from another thread.
+/// A handle with which another thread can end a running program.
 pub(super) struct ProgramEnder {
     process: u32,
     reaped: Arc<Mutex<bool>>,

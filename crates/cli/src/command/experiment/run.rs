@@ -276,7 +276,7 @@ fn tell_absent_calls(on: &[ExperimentEvent], names: Option<&CallNames>, end: &Ex
     }
 }
 
-/// The event sources of signals and lines.
+/// The event sources for those of the events that are signals or lines; other events are left out.
 fn told(events: &[ExperimentEvent]) -> Result<(Vec<SignalEvents>, Vec<LineEvents>), Failure> {
     let (mut signals, mut lines) = (Vec::new(), Vec::new());
     for event in events {
@@ -311,7 +311,8 @@ fn failed(error: io::Error) -> Failure {
     Failure::Source(error.to_string())
 }
 
-/// The address of the source. Fails if the source is a recording, or if another format than a table is chosen.
+/// The address of the source that the command line names. Fails if it is a recording, if the command line chooses a
+/// part of a recording, or if another format than a table is chosen.
 fn checked(global: &Global) -> Result<SourceAddress, Failure> {
     if global.format != Format::Table {
         let what = "an experiment prints a table; -o FILE has every record as a line of JSON";
@@ -329,7 +330,8 @@ fn checked(global: &Global) -> Result<SourceAddress, Failure> {
     }
 }
 
-/// Adds a batch: the readings if it is of an interval, or else its events; and the sections.
+/// Adds the records of a batch to `around`: its readings if it is of an interval, or else its events. Adds the
+/// sections, too, as events.
 fn add_around(around: &mut Around, batch: &RecordBatch<'_>, sections: &[Section]) {
     let seconds = |time: u64| time as f64 / 1e9;
     let names: Vec<String> = batch.columns().iter().map(|one| one.name.to_string()).collect();

@@ -56,7 +56,7 @@ pub(super) struct LineEvents {
     file: File,
     /// The number of lines that were read and are not returned as events yet.
     lines: usize,
-    /// Readable once the source is closed.
+    /// A socket that becomes readable when the source is closed.
     closed: UnixStream,
     close: Arc<UnixStream>,
 }

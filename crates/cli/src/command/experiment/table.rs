@@ -11,8 +11,8 @@ use perfhive::experiment::{EventSummary, ExperimentEnd};
 use perfhive_view::number::push_float;
 use std::time::Duration;
 
-/// The result of an experiment: `elapsed` is how long the program ran, and `busy` how long events were measured
-/// meanwhile.
+/// The result of an experiment as text for people. `elapsed` is how long the program ran, and `busy` how long
+/// events were measured meanwhile. With `around` it has the means of readings around events.
 pub(super) fn page(
     global: &Global,
     end: &ExperimentEnd,

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// The most samples from which the median is computed; of more, the newest.
 const KEPT: usize = 100_000;
 
-/// The durations of samples, in ns.
+/// The durations of samples in ns: the [`KEPT`] newest ones, the number of all, and the longest of all.
 #[derive(Default)]
 struct Series {
     newest: Vec<u64>,
@@ -49,7 +49,7 @@ struct Clock {
     series: Series,
 }
 
-/// The durations of the samples so far.
+/// The durations of the samples so far, and the times that each clock measured for them.
 #[derive(Default)]
 pub(super) struct Cost {
     stage: Series,

@@ -24,7 +24,7 @@ pub(super) const KEYS: [&str; 14] = [
     "pid",
 ];
 
-/// A writer of rows.
+/// A writer of the rows that `measure` prints for programs: readings, anomalies and the cost.
 pub(super) struct Rows {
     pub(super) records: Records,
     /// Whether values are scaled (KiB, MiB and so on).
@@ -38,7 +38,7 @@ pub(super) struct Rows {
 pub(super) struct SampleRef<'a> {
     /// The number of the sample, from 1.
     pub(super) sample: u64,
-    /// The time of the sample as text.
+    /// The time of the sample as text; `None` if the sample has no valid time.
     pub(super) time: Option<&'a str>,
 }
 

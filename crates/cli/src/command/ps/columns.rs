@@ -33,7 +33,7 @@ pub(super) struct Column {
 pub(super) struct Chosen {
     /// The columns, in their order.
     pub(super) columns: Vec<Column>,
-    /// Whether the list is sorted in descending order; `None` if it is not sorted.
+    /// Whether the list is sorted in descending order (`true`) or in ascending order; `None` if it is not sorted.
     pub(super) sort: Option<bool>,
 }
 

@@ -29,7 +29,8 @@ pub(super) fn print(global: &Global, definitions: &[ProviderDefinition]) -> Outc
     Ok(Exit::Done)
 }
 
-/// The declaration of a definition at an offset: a counter, an object, or nothing.
+/// The item that a definition declares at an offset: a counter, an object (by the kind of its instances), or
+/// nothing.
 enum Declared<'a> {
     Counter(&'a DeclaredCounter),
     Object(InstanceKind),
@@ -57,7 +58,7 @@ impl<'a> Index<'a> {
         self.declared.get(&offset).unwrap_or(&Declared::Nothing)
     }
 
-    /// `object` or `counter` for a name; `None` if the definition does not tell which names are
+    /// `object` or `counter` for the name at an offset; `None` if the definition does not tell which names are
     /// objects.
     fn kind(&self, offset: u32) -> Option<&'static str> {
         match () {
@@ -74,7 +75,8 @@ fn help(texts: &Texts, offset: u32) -> Option<&str> {
     texts.help.get(place).map(|(_, text)| text.as_str())
 }
 
-/// The texts to show: those of the wanted language, else English ones, else the first ones.
+/// The texts to show: those of the wanted language, else English ones, else the first ones; `None` if there are
+/// none.
 fn shown(definition: &ProviderDefinition, wanted: Option<LanguageId>) -> Option<&Texts> {
     let of = |language| definition.titles.iter().find(|texts| texts.language == language);
     wanted.and_then(of).or_else(|| of(LanguageId::ENGLISH)).or_else(|| definition.titles.first())

@@ -259,7 +259,8 @@ impl Records {
         }
     }
 
-    /// The seconds that the experiment took; without the last line, until its last event.
+    /// The seconds that the experiment took, as the last line says; before that line is read, the time of the last
+    /// event.
     fn seconds(&self) -> f64 {
         let last = self.span.map_or(0.0, |(_, last)| last.max(0.0));
         self.end.as_ref().map_or(last, |(seconds, ..)| *seconds)
@@ -286,8 +287,8 @@ struct Timeline {
 }
 
 impl Timeline {
-    /// A timeline of at most [`MOST_PARTS`] parts, each 1, 2 or 5 times a power of ten seconds
-    /// wide.
+    /// An empty timeline from the first to the last time of `span`, in seconds. It has at most [`MOST_PARTS`]
+    /// parts, each 1, 2 or 5 times a power of ten seconds wide; a single part at 0 without a span.
     fn over(span: Option<(f64, f64)>) -> Self {
         let (first, last) = span.unwrap_or_default();
         let widths = (-6..=10).flat_map(|power| [1.0, 2.0, 5.0].map(|one| one * 10f64.powi(power)));
@@ -302,8 +303,8 @@ impl Timeline {
         }
     }
 
-    /// The part that a time in seconds lies in; `None` outside of the timeline, for lines written
-    /// since the first reading.
+    /// The number of the part in which a time in seconds lies; `None` if it is outside of the timeline. That can be
+    /// so for lines that were written after the file was read for the first time.
     fn part(&self, time: f64) -> Option<usize> {
         let part = ((time - self.begin) / self.width).floor();
         (part >= 0.0 && part < self.parts as f64).then_some(part as usize)

@@ -13,7 +13,7 @@ const LARGEST: u64 = 16 << 20;
 pub(in crate::command) struct Rules {
     /// The thresholds; if there are none, the built-in ones are used.
     pub(super) pal: PalRules,
-    /// The answers; the key is the variable's name in lower case.
+    /// The answers to the questions; the key is the variable's name in lower case.
     pub(super) answers: HashMap<String, String>,
 }
 

@@ -156,7 +156,9 @@ fn common(query: &Query, readings: &[&Reading]) -> Option<String> {
     readings.iter().all(is_like).then(|| format!("{object} {counter}"))
 }
 
-/// The table of object, counter, value, unit and curve; with `instances_alone` the names are in the title.
+/// The table of readings: object, counter, value, unit and, with a history, a curve. With `instances_alone` the
+/// title has the object and the counter, and only instances are named. With `first` missing values are shown
+/// without the reason.
 fn table(
     sample: &Sample<'_>,
     readings: &[&Reading],

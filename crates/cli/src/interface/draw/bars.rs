@@ -92,7 +92,8 @@ impl Screen<'_> {
         self.text_to(title, area.width.saturating_sub(2), &text, self.theme.faint());
     }
 
-    /// Draws a pane before the first sample: the reasons why its counters cannot be read, if there are any.
+    /// Draws a pane before the first sample: the reasons why its counters cannot be read, or, if there are none,
+    /// what the pane waits for.
     pub(super) fn waiting(&mut self, model: &Model, place: usize, area: Rect) {
         let counters = model.view.panes.get(place).into_iter().flat_map(|pane| &pane.counters);
         let room = usize::from(area.width.saturating_sub(1));

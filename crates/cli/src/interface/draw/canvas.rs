@@ -3,7 +3,8 @@
 use ratatui_core::layout::Rect;
 use std::ops::Range;
 
-/// A grid of dots, with the number of the line that last set a dot in each cell.
+/// A grid of dots, two by four in each cell of the terminal, with the number of the line that last set a dot in
+/// each cell.
 pub(super) struct Canvas {
     width: usize,
     height: usize,
@@ -13,7 +14,7 @@ pub(super) struct Canvas {
     pub(super) columns: Range<i32>,
 }
 
-/// The bit of each dot in a cell: four rows of two.
+/// The bit of each dot of a cell in a Braille character: four rows of two.
 const BITS: [[u8; 2]; 4] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]];
 
 impl Canvas {
@@ -29,7 +30,8 @@ impl Canvas {
         (self.width as i32 * 2, self.height as i32 * 4)
     }
 
-    /// Sets a dot; the origin is the upper left corner. A dot outside of the canvas is ignored.
+    /// Sets a dot for the line with the number `owner`; the origin is the upper left corner. A dot outside of the
+    /// canvas, or of the columns that can be set, is ignored.
     fn dot(&mut self, x: i32, y: i32, owner: u16) {
         if !self.columns.contains(&x) {
             return;
@@ -43,7 +45,7 @@ impl Canvas {
         }
     }
 
-    /// Draws a line between two dots, including both.
+    /// Draws a straight line from one dot to another, including both, for the line with the number `owner`.
     pub(super) fn line(&mut self, from: (i32, i32), to: (i32, i32), owner: u16) {
         let (mut x, mut y) = from;
         let (wide, high) = ((to.0 - x).abs(), -(to.1 - y).abs());
@@ -66,7 +68,8 @@ impl Canvas {
         }
     }
 
-    /// The cells that have dots: column, row, character, and the line that owns the cell.
+    /// The cells that have dots: the column, the row, the character, and the number of the line that last set a dot
+    /// in the cell.
     pub(super) fn cells(&self) -> impl Iterator<Item = (u16, u16, char, u16)> {
         let all = self.dots.iter().zip(&self.owners).enumerate();
         all.filter(|(_, (dots, _))| **dots != 0).map(|(place, (dots, owner))| {

@@ -139,7 +139,8 @@ impl Screen<'_> {
         self.text_to(line, line.width - 1, &count, Style::new());
     }
 
-    /// Draws the marks and bars of a lane. With [`has_first`], the first sample has a mark, too.
+    /// Draws the marks and bars of a lane. If `has_first` is true, as the function [`has_first`] says, the first
+    /// sample has a mark, too.
     fn lane(&mut self, lane: &Lane<'_>, window: Window, line: Rect, has_first: bool) {
         let style = self.theme.line(lane.colour);
         for x in 0..line.width {

@@ -10,8 +10,8 @@ use perfhive_view::past::Window;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// The number of readings at which a message is full, which bounds the memory of messages that
-/// wait. Only the last sample of a message may exceed it.
+/// The number of readings at which a message with samples is full, which bounds the memory of messages that wait.
+/// Only the last sample of a message may exceed it.
 const MOST_VALUES: usize = 20_000;
 
 /// The part of a recording that is read.
@@ -19,7 +19,7 @@ const MOST_VALUES: usize = 20_000;
 pub(super) enum Reach {
     Nothing,
     Whole,
-    /// This part, and the number of samples that it has.
+    /// The part with this window, and the number of samples that the part has.
     Part(Window, u64),
     /// The samples from the recording's present place on. The number says how many of them were read before.
     On(usize),
@@ -27,7 +27,7 @@ pub(super) enum Reach {
 
 impl Reader {
     /// Reads a recording to its end, again each time the shown counters change, and a part of it when the interface
-    /// asks for the part. Reads on where the recording grows.
+    /// asks for the part. Reads on where the recording grows. Returns only once the interface has ended.
     pub(super) fn recorded(&mut self, orders: &Receiver<Order>) -> Result<(), Ended> {
         let mut waiting = None;
         loop {
@@ -56,7 +56,8 @@ impl Reader {
         }
     }
 
-    /// Reads as much of the recording as `reach` says. Returns the order that ended reading, if there was one.
+    /// Reads as much of the recording as `reach` says. Returns the order that ended reading, `None` if it was read
+    /// to its end. The inner error is one of the recording; the outer one is that the interface has ended.
     fn read(
         &mut self,
         orders: &Receiver<Order>,

@@ -10,7 +10,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender};
 
-/// A view of a file, and the thread that reads it.
+/// A view of a file in a test: the model, the thread that reads the file, and the channels between them.
 struct Viewed {
     model: Model,
     orders: Sender<Order>,
@@ -39,7 +39,7 @@ impl Viewed {
         viewed
     }
 
-    /// Carries out the requests of the model.
+    /// Passes requests of the model for paths and for samples on to the thread; others are ignored.
     fn order(&self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 /// A line by its counter, instance and source, and its look.
 type Looked = ((String, Option<String>, usize), (u8, char));
 
-/// The lines of the first pane.
+/// The lines of the first pane, each with its look, in the order of the legend.
 fn looks(model: &Model) -> Vec<Looked> {
     let entries = model.entries(0).into_iter();
     let looks = entries.filter_map(|entry| {

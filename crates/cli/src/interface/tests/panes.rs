@@ -4,7 +4,8 @@ use super::*;
 use crate::interface::panes::places;
 use ratatui_core::layout::Rect;
 
-/// The places of the panes on a screen of 80 x 24 cells, by their titles.
+/// The panes on a screen of 80 x 24 cells: the title, the left column, the upper line, the width and the height of
+/// each.
 fn shown(model: &Model) -> Vec<(String, u16, u16, u16, u16)> {
     let title = |place: usize| model.view.panes[place].title.clone();
     let all = places(model, Rect::new(0, 1, 80, 22)).into_iter();

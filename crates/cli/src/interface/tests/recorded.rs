@@ -24,7 +24,7 @@ impl Source for Live {
     }
 }
 
-/// The model after so many samples of a source.
+/// The model of a view with one counter after at least so many samples of a source.
 fn read(source: Box<dyn Source>, samples: usize) -> Model {
     let path = r"\System\Context Switches/sec".to_string();
     let (events, messages) = sync_channel(32);
@@ -186,7 +186,7 @@ pub(super) fn records() -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// The view of records.
+/// The model of the view of an experiment's records, read in full; `name` is a part of the name of their file.
 fn seen(name: &str, records: &str) -> Model {
     let name = format!("perfhive-view-{name}-{}", std::process::id());
     let file = std::env::temp_dir().join(name);

@@ -73,8 +73,9 @@ impl<'a> Walk<'a> {
         sink(&Item { text, ..self.item(Kind::Damage, at, 0, "") });
     }
 
-    /// The offset of the next object that has counters and is sound from its first byte to its
-    /// last; `None` if there is none, or if `patience` is used up.
+    /// The offset of the next object, at `from` or behind it, that has counters and is sound from its first byte to
+    /// its last; `None` if there is none, or if `patience` is used up. `patience` is the number of bytes that may
+    /// still be examined, and is lowered here.
     fn next_sound_object(&self, from: usize, patience: &mut usize) -> Option<usize> {
         let mut at = from.next_multiple_of(4);
         while at + PERF_OBJECT_TYPE::SIZE <= self.bytes.len() {

@@ -102,7 +102,7 @@ pub(super) fn page(
     }
 }
 
-/// A sensor's name for people.
+/// A sensor's name for people, without its source; any other text unchanged.
 fn shown(name: &str) -> String {
     name.parse::<SensorName>().map_or_else(|_| name.to_string(), |name| short(&name))
 }
