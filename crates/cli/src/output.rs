@@ -275,8 +275,8 @@ impl Output {
         Ok(())
     }
 
-    /// The bytes for standard output: UTF-8, except for a pipe on Windows to a reader that expects
-    /// another code page.
+    /// The bytes for standard output: UTF-8, except for a pipe on Windows to a reader that expects another code
+    /// page. Such a reader gets JSON in ASCII, with escapes, and any other format in its code page.
     #[cfg(windows)]
     fn encoded<'t>(&self, text: &'t str) -> Cow<'t, [u8]> {
         use perfhive::windows::{TextStream, code_page_of_pipe, encoded};

@@ -67,9 +67,9 @@ pub(crate) fn fail_if_all_absent(added: Vec<Added>) -> Result<Vec<Added>, Failur
     worst.map_or(Ok(Vec::new()), |exit| Err(Failure::Said(exit)))
 }
 
-/// Adds the paths of the command line to a query. Every wrong path is reported, and then the
-/// command fails. A path to an object that exists but cannot be read at the moment keeps its place
-/// in the result as [`Absent`].
+/// Adds the paths of the command line to a query, in their order. Every wrong path is reported, and then the
+/// command fails. A path to an object that exists but cannot be read at the moment keeps its place in the result as
+/// [`Absent`]. A text from which a shell removed the backslashes is added as the only path that it can mean.
 pub(crate) fn add_paths(
     query: &mut Query,
     global: &Global,
@@ -456,7 +456,8 @@ pub(crate) fn damaged_object(global: &Global, name: &str) -> Option<Failure> {
     fault.map(|fault| Failure::Source(fault.to_string()))
 }
 
-/// The failure for a path, or for an object with an instance, where an object is expected; `None` for other texts.
+/// The failure for a path, or for an object with an instance, where an object is expected; `None` for other texts,
+/// and if there is no such object.
 pub(crate) fn more_than_an_object(
     session: &mut Session,
     names: &mut Names,

@@ -34,9 +34,9 @@ impl Replay {
         Self { speed, last: None }
     }
 
-    /// The moment when a sample of this time is due: `now` for the first sample, for others as long after the
-    /// previous one as the speed says. If the recorded clock went back, it is the moment when the previous sample
-    /// was due.
+    /// The moment when a sample of this time is due: `now` for the first sample, for another one as long after the
+    /// previous one was due as the recorded time between both, divided by the speed. If the recorded clock went
+    /// back, it is the moment when the previous sample was due.
     pub(crate) fn due(&mut self, time: FileTime, now: Instant) -> Instant {
         let due = self.last.map_or(now, |(before, due)| {
             let steps = time.0.saturating_sub(before.0).max(0);

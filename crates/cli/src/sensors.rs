@@ -149,8 +149,8 @@ fn every_instance(path: &CounterPath) -> Option<CounterPath> {
     is_open.then(|| CounterPath { instance: Some(all), ..path.clone() })
 }
 
-/// The sensors for a path: one for each instance that the path matches now, or one with the
-/// instance `*` if it asks for all of them.
+/// The sensors for a path: one for each instance that the path matches now, or one with the instance `*` if it asks
+/// for all of them. If several instances have the name in the path, the first one is meant, and a warning says so.
 fn of_path(path: &str, own: &str, global: &Global) -> Result<Vec<SensorName>, Failure> {
     let mut query = Session::open(&Global { quiet: true, ..global.clone() })?.query()?;
     let added = fail_if_all_absent(add_paths(&mut query, global, &[path.to_string()])?)?;

@@ -235,7 +235,7 @@ pub(crate) struct Session {
     pub(crate) faults: Faults,
     /// The language in which names are shown.
     pub(crate) language: LanguageId,
-    /// The options of the command line with which the source was opened.
+    /// The options of the command line with which the source was opened; `None` for the source of a test.
     global: Option<Box<Global>>,
 }
 

@@ -38,6 +38,7 @@ pub(super) fn file_or_path(text: &str) -> Result<String, std::convert::Infallibl
 
 /// Whether a text means a recording rather than a counter path: a file that exists, a folder, or a name with the
 /// ending of a recording. A folder with the short name of a counter, such as `cpu`, counts only if it is a capture.
+/// A text that begins with a backslash counts only if it is a file that exists or a capture.
 pub(crate) fn is_file(text: &str) -> bool {
     let path = std::path::Path::new(text);
     let end = path.extension().and_then(|end| end.to_str()).unwrap_or_default();
@@ -237,7 +238,8 @@ fn bound_in(text: &str, zone: TimeZone) -> Result<TimeBound, String> {
 }
 
 /// A recording as a whole, or the part of it that is given as `FILE@BEGIN..END`. The text of a file that exists
-/// means the whole file, even with an `@` in its name. BEGIN or END may be left out.
+/// means the whole file, even with an `@` in its name. BEGIN or END may be left out. An error if one of them is
+/// wrong, or if something else stands behind the `@` of a file that exists.
 pub(super) fn file_span(text: &str) -> Result<FileSpan, String> {
     let whole = FileSpan { file: text.to_string(), begin: None, end: None };
     // A file may have an @ in its name.

@@ -111,7 +111,7 @@ pub(super) fn path_of(object: &str, has_instances: bool, counter: &str) -> Strin
     CounterPath::new(object, instances, counter).to_string()
 }
 
-/// Prints all objects, each in a row.
+/// Appends all objects, each in a row, sorted by name.
 fn objects(names: &Names, output: &Output, text: &mut String) {
     let mut objects = names.catalogue.objects.clone();
     sort_by_name(&mut objects, names);

@@ -171,7 +171,7 @@ impl Measuring {
         }
     }
 
-    /// Prints a sample that was taken at `time`.
+    /// Prints the readings and anomalies of a sample that was taken at `time`, and notes which sensors had a value.
     fn show(
         &mut self,
         record: &SampleRecord,

@@ -102,7 +102,8 @@ pub(super) fn run(global: &Global, args: &Providers) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// The providers that are known before any of them is asked.
+/// The providers that are known before any of them is asked; a failure if they cannot be listed, or if the source
+/// is not made of providers.
 fn known(source: &mut dyn Source) -> Result<Vec<ProviderStatus>, Failure> {
     let known = source.providers(&Ask::nothing()).map_err(|error| not_listed(&error))?;
     if known.is_empty() {

@@ -87,7 +87,7 @@ pub(super) fn run(global: &Global, args: &Register) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Removes the registration of a provider.
+/// Removes the registration of a provider and its account, and prints what was removed; a failure if there is none.
 pub(super) fn back(global: &Global, args: &Unregister) -> Outcome {
     let scope = scope(args.place).unwrap_or_else(usual_scope);
     let mut registrar = registrar(scope)?;
@@ -166,7 +166,8 @@ fn not_for_windows(args: &Register) -> Option<&'static str> {
     }
 }
 
-/// The library as the command line describes it: its file, its functions, its limits and its rights.
+/// The library as the command line describes it: its file, its functions, its limits and its rights; `None` for
+/// what the command line leaves out.
 fn functions(args: &Register) -> Result<Functions, Failure> {
     let absolute = |path: &Path| {
         std::path::absolute(path)

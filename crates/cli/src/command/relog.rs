@@ -63,8 +63,8 @@ fn address(files: &[PathBuf]) -> String {
     SourceAddress::file(&names.join(",")).to_string()
 }
 
-/// The paths of the counters that were asked for, as far as the logs have them; empty if all counters are meant,
-/// since none were named.
+/// The paths of the counters that were asked for, as far as the logs have them; a failure if they have none of
+/// them. Empty if all counters are meant, since none were named.
 fn paths(
     global: &Global,
     args: &Args,
@@ -84,7 +84,7 @@ fn paths(
     }
 }
 
-/// Writes the log. Returns how many samples were written.
+/// Writes a log to a file, or appends to the file with `--append`. Returns how many samples were written.
 fn write(
     global: &Global,
     args: &Args,

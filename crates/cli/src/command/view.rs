@@ -109,7 +109,8 @@ fn of_experiment(session: &mut Session) -> Option<View> {
     Some(View::of_experiment(sensors))
 }
 
-/// The built-in view of this name, or the view of the settings file with this path.
+/// The built-in view of this name, in any case of its letters, or the view of the settings file with this path; a
+/// failure if there is neither.
 fn named(name: &str) -> Result<View, Failure> {
     if let Some(view) = View::built_in(&name.to_ascii_lowercase()) {
         return Ok(view);

@@ -235,7 +235,8 @@ impl Watching {
         output.write(&text)
     }
 
-    /// Waits until the next sample is due. A signal to end ends the program here.
+    /// Waits until the moment `next`, when the next sample is due. Meanwhile a table that is redrawn in place is
+    /// drawn again if the size of the terminal changes. A signal to end ends the program here.
     fn wait(&mut self, next: Instant) -> Result<(), Failure> {
         let Face::Redrawn(screen, signals) = &mut self.face else {
             std::thread::sleep(next.saturating_duration_since(Instant::now()));

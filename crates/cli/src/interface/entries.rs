@@ -279,8 +279,9 @@ fn keep_largest(shown: &mut [bool], value: impl Fn(usize) -> Option<f64>) -> usi
     rest
 }
 
-/// Names entries by their differences; `names` has the name of each entry's instance. An entry has the name of its
-/// instance alone if all entries are of one counter, and that of its object only if they are of several objects.
+/// Names entries by their differences; `names` has the name of each entry's instance. Entries of several instances
+/// of one counter have the name of the instance alone. All others have that of the counter, too, and that of the
+/// object if the entries are of several objects.
 fn name_entries(entries: &mut [Entry<'_>], names: &[String]) {
     let whats: Vec<_> = entries.iter().filter_map(|entry| Some(&entry.line?.what)).collect();
     let Some(first) = whats.first() else { return };

@@ -22,8 +22,7 @@ pub(crate) struct Near {
     /// The distance of the samples that were read: 1 for every sample, 2 for every second one.
     /// `None` while the part is being read.
     every: Option<u64>,
-    /// The place of each line that continues a line of the whole recording, by the number of that
-    /// line.
+    /// The places in `past` of the lines that continue a line of the whole recording, by the number of the latter.
     lines: HashMap<u64, usize>,
 }
 

@@ -106,8 +106,8 @@ impl Model {
         Rect::new(0, 1, self.size.0, self.size.1.saturating_sub(2))
     }
 
-    /// Gives each pane the row and the share of the screen that it has, counted in cells; the view
-    /// is no longer a built-in one.
+    /// Gives each pane the row that it has on the screen, and as its share the cells that it has beyond the least
+    /// size; the view is no longer a built-in one.
     fn fix_places(&mut self) {
         let area = self.pane_area();
         for (number, row) in (1..).zip(rows(&self.view, area.width)) {

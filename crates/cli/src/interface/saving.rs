@@ -127,7 +127,7 @@ impl Model {
     }
 
     /// Records each live source to a file. Of several sources each has a file of its own, with its label in the
-    /// name.
+    /// name. If no source is live, or the file has the ending of a log of perfmon, only a message is shown.
     pub(super) fn record(&mut self, file: &str, effects: &mut Vec<Effect>) {
         if let Some(why) = foreign_form(Path::new(file)) {
             self.message = Escaped(&why).to_string();

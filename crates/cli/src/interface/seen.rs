@@ -212,7 +212,8 @@ impl Model {
         }
     }
 
-    /// The sample of a source that tables show; `None` if the source has no sample near the shown time.
+    /// The sample of a source that tables show; `None` if it is one of several sources and has no sample near the
+    /// shown time.
     pub(crate) fn shown(&self, source: usize) -> Option<&Sample> {
         let seen = self.source(source)?;
         if self.has_several() && self.place_in(&seen.past).is_none() {
@@ -230,7 +231,7 @@ impl Model {
     }
 
     /// Makes tables show the samples at the shown time: kept ones of live sources; those of recordings are read
-    /// again.
+    /// again. Without a shown time tables show the newest samples.
     pub(super) fn look(&mut self, effects: &mut Vec<Effect>) {
         let has_table = self.has_table();
         let window = self.window();

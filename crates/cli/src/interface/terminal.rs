@@ -216,7 +216,7 @@ fn keys(events: &super::sampling::Events) {
 struct Loop<'a> {
     model: &'a mut Model,
     theme: Theme,
-    /// The channels to the threads that read the sources.
+    /// The channels to the threads that read the sources, in the order of the sources' numbers.
     orders: Vec<Sender<Order>>,
     terminal: Terminal<CrosstermBackend<Out>>,
 }

@@ -18,8 +18,8 @@ impl Model {
         let width = window.width();
         Some(window.to.0.rem_euclid(width) as f64 / width as f64)
     }
-    /// Moves the cursor to the next sample (`forward`), or to the last sample before the cursor;
-    /// without a cursor, sets it to the sample nearest to the window's end.
+    /// Moves the cursor to the next sample (`forward`), or to the last sample before the cursor; without a cursor,
+    /// sets it to the sample nearest to the window's end. The window moves so that it has the cursor.
     pub(super) fn move_cursor(&mut self, forward: bool) {
         let Some(window) = self.window() else { return };
         let next = match self.cursor {
@@ -36,9 +36,10 @@ impl Model {
         }
     }
 
-    /// Moves the window, and the cursor if there is one, by so many steps of 100 ns, within the
-    /// time of the samples. At the end of that time the window follows new samples, unless the
-    /// charts are frozen.
+    /// Moves the window, and the cursor if there is one, by so many steps of 100 ns, within the time of the
+    /// samples. At the end of that time the window follows new samples, and a cursor there is removed, unless the
+    /// charts are frozen. At the beginning, where the window cannot move, a table goes on to earlier samples by a
+    /// cursor.
     pub(super) fn scroll(&mut self, by: i64) {
         let (Some(window), Some(span)) = (self.window(), self.span()) else { return };
         let end = window.to.0.saturating_add(by);

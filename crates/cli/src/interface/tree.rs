@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-/// The objects of a source with their counters.
+/// The objects of a source, or of several sources, with their counters.
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
     pub(crate) objects: Vec<TreeObject>,
@@ -31,9 +31,9 @@ pub(crate) struct TreeCounter {
     pub(crate) name: String,
     pub(crate) search: String,
     pub(crate) help: String,
-    /// Lines with the type, the unit and the formula.
+    /// The lines that explain the counter: its type, formula, unit and scale.
     pub(crate) facts: Vec<String>,
-    /// Whether the counter is filled only on request.
+    /// Whether the counter has a value only in samples for which it is asked for.
     pub(crate) on_request: bool,
 }
 
@@ -126,9 +126,11 @@ impl TreeObject {
 }
 
 impl Chooser {
-    /// The lines of the list. A search lists the objects with every word of it in their names, and
-    /// the counters with every word in their own names or those of their objects, in any language.
-    /// While an instance is chosen, the lines are the instances with every word in their names.
+    /// The lines of the list. Without a search they are the objects, each open one followed by its counters. A
+    /// search lists the objects with every word of it in their names, in any language, and the counters with every
+    /// word in their own names or those of their objects. If only the object's names have the words, a counter is
+    /// listed only if the object is open. The search stops once it has [`MOST_FOUND`] lines. While an instance is
+    /// chosen, the lines are all instances as one, and the instances with every word in their names.
     pub(crate) fn choices(&self, tree: &Tree) -> Vec<Choice> {
         let search = self.search.to_lowercase();
         // A path is searched by its parts.

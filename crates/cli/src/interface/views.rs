@@ -32,7 +32,8 @@ pub(super) fn is_drawn(views: &[&View], path: &str) -> bool {
 }
 
 impl Model {
-    /// Shows a view with its own time. The previous view is kept, unless it has the same name.
+    /// Shows a view. Charts show the length of time of the view if a source is live, otherwise all of the
+    /// recordings. The previous view is kept, unless it has the same name.
     pub(crate) fn show(&mut self, view: View) {
         self.seconds = view.seconds.filter(|_| self.is_live());
         self.put(view, Vec::new());
@@ -57,8 +58,8 @@ impl Model {
         true
     }
 
-    /// Shows a view with these states of its panes. The previous view is kept, unless it has the
-    /// same name. At most [`MOST_LEFT`] earlier views are kept.
+    /// Shows a view with these states of its panes; the first pane has the focus. The previous view is kept, unless
+    /// it has the same name. At most [`MOST_LEFT`] earlier views are kept.
     fn put(&mut self, view: View, states: Vec<PaneState>) {
         let before = std::mem::replace(&mut self.view, view);
         let states = std::mem::replace(&mut self.states, states);

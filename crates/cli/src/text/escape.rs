@@ -42,8 +42,8 @@ pub(crate) fn shell_word(name: &str) -> String {
     word_for(name, cfg!(windows))
 }
 
-/// A name, quoted if necessary: in double quotes, which both shells of Windows know, or in single quotes for
-/// other shells, in which fewer characters have a meaning.
+/// A name, quoted if necessary: if `windows` is true in double quotes, which both shells of Windows know, otherwise
+/// in single quotes, in which fewer characters have a meaning.
 fn word_for(name: &str, windows: bool) -> String {
     let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
     if plain && !name.is_empty() {

@@ -31,7 +31,8 @@ struct Column {
 struct Cell {
     start: u32,
     end: u32,
-    /// The width of the text before the decimal point, in columns.
+    /// The width in columns of the text before its decimal point; that of the whole text in a column that is not
+    /// aligned at the point.
     lead: u32,
     /// The width of the text.
     width: u32,

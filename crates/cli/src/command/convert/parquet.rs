@@ -122,7 +122,7 @@ fn add(objects: &mut Objects, query: &Query, time: FileTime) -> Result<(), Failu
     Ok(())
 }
 
-/// A column of a file.
+/// A column of a file: a counter of the file's object.
 struct Column {
     counter: TitleIndex,
     name: String,
@@ -144,7 +144,7 @@ struct Row {
     values: Vec<Option<CookedValue>>,
 }
 
-/// An object and its file.
+/// An object, its rows that are not written yet, and its file.
 struct Object {
     name: String,
     machine: String,

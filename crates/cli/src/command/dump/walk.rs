@@ -93,7 +93,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Walks through the block and calls `sink` with each item.
+    /// Walks through the block and calls `sink` with each item; returns the damages that were found. Of data that
+    /// is no block, or a block in the other byte order, only the header is shown in its parts.
     pub(super) fn run(mut self, sink: Sink<'_>) -> Findings {
         let verdict = DataBlock::scan(self.bytes);
         if let Err(error) = &verdict {

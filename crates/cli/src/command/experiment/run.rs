@@ -452,6 +452,7 @@ impl Sensors {
     }
 
     /// Chooses the sensors that the texts name instead of those before; the error is that of the first wrong text.
+    /// A text for every instance (`#*`) is wrong, too. After an error the sensors are those before.
     fn choose(&mut self, global: &Global, texts: &[String]) -> Result<(), Failure> {
         let mut names = Vec::new();
         for text in texts {
@@ -490,8 +491,8 @@ impl Sensors {
     }
 }
 
-/// The text of a sensor or path. One of Process without an instance gets the program's instance; any other
-/// is returned unchanged.
+/// The text of a sensor or path. One of Process or Process V2 without an instance gets the program's instance; any
+/// other is returned unchanged.
 fn of_program(text: &str, own: &str, process: u32) -> String {
     if text.contains(['#', '(']) {
         return text.to_string();

@@ -67,7 +67,8 @@ impl Cost {
         });
     }
 
-    /// Adds the durations of a sample.
+    /// Adds the duration of a sample, and the time that each clock measured for it; none for a clock that went
+    /// back.
     pub(super) fn add(&mut self, record: &SampleRecord) {
         self.stage.add(u64::try_from(record.duration.as_nanos()).unwrap_or(u64::MAX));
         for (clock, reading) in self.clocks.iter_mut().zip(&record.times) {

@@ -72,7 +72,8 @@ pub(super) fn needs_names(args: &Ps) -> bool {
     words(args).into_iter().any(|word| find_alias(word).is_none() && !is_index(word))
 }
 
-/// The columns that the command line asks for, and the order; a failure for an unknown column.
+/// The columns that the command line asks for, and the order; a failure for an unknown column, and for one that is
+/// given twice.
 pub(super) fn choose(
     processes: &mut Processes,
     session: &mut Session,

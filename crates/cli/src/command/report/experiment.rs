@@ -233,8 +233,8 @@ impl Records {
         Some(self.events.len() - 1)
     }
 
-    /// Counts an event in the figures at a place of `events`, with its times and the values of its
-    /// sensors.
+    /// Counts an event in the figures at a place of `events`, with its times and the values of its sensors. A
+    /// sensor that would exceed [`MOST_FIGURES`] is only counted in `left_out`.
     fn count(
         &mut self,
         place: usize,

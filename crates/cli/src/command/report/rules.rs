@@ -17,8 +17,8 @@ pub(in crate::command) struct Rules {
     pub(super) answers: HashMap<String, String>,
 }
 
-/// Reads the files that the command line names, and those that they inherit from. An inherited file
-/// that cannot be read is left out with a warning.
+/// Reads the files of thresholds that the command line names, and those that they inherit from, and notes the
+/// answers. An inherited file that cannot be read is left out with a warning.
 pub(super) fn read(args: &Args) -> Result<Rules, Failure> {
     let mut rules = Rules { pal: PalRules::default(), answers: HashMap::new() };
     for answer in &args.answers {

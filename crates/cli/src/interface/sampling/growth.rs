@@ -97,7 +97,8 @@ impl Reader {
         }
     }
 
-    /// Opens the recording again if it has grown. Returns how much of it is to be read; `None` for nothing.
+    /// Opens the recording again if it has grown, and tells the interface if it has names now that it lacked.
+    /// Returns how much of it is to be read; `None` for nothing.
     pub(super) fn grow(&mut self) -> Result<Option<Reach>, Ended> {
         let begun = Instant::now();
         let Some(source) = self.growth.as_mut().and_then(Growth::changed) else { return Ok(None) };

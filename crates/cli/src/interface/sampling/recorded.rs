@@ -56,8 +56,8 @@ impl Reader {
         }
     }
 
-    /// Reads as much of the recording as `reach` says. Returns the order that ended reading, `None` if it was read
-    /// to its end. The inner error is one of the recording; the outer one is that the interface has ended.
+    /// Reads as much of the recording as `reach` says. Returns the order that ended reading; `None` if none did.
+    /// The inner error is one of the recording; the outer one is that the interface has ended.
     fn read(
         &mut self,
         orders: &Receiver<Order>,

@@ -21,7 +21,8 @@ struct Counter {
 const PATIENCE: usize = 64 << 20;
 
 impl<'a> Walk<'a> {
-    /// Passes the objects to the sink. Returns the offset where the last one ends.
+    /// Passes the objects, of which the first begins at the offset `start`, to the sink. Where the length of one is
+    /// damaged, the walk goes on at the next sound object. Returns the offset where the last one ends.
     pub(super) fn objects(&mut self, start: usize, sink: Sink<'_>) -> usize {
         let count = u32_at(self.bytes, 28).unwrap_or(0);
         let mut at = start;
