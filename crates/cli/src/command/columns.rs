@@ -197,7 +197,7 @@ fn plain_label(label: &InstanceLabel, object: &str) -> String {
 }
 
 /// The path of a reading's counter, `\\machine\object(instance)\counter`. `instance` has its parentheses already;
-/// nothing stands for `None`. The names are English unless `localised`.
+/// `None` leaves it out. The names are English unless `localised`.
 fn path(query: &Query, reading: &Reading, instance: Option<String>, localised: bool) -> String {
     let (object, counter) = match localised {
         true => query.names_of(reading),

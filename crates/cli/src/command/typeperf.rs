@@ -269,8 +269,8 @@ fn sample(global: &Global, args: &Args, form: LogForm, paths: &[String]) -> Outc
     Ok(Exit::Done)
 }
 
-/// Prints the paths of all counters, or of those of one object, or writes them to the file of `-o`: with `expands`
-/// a path for each present instance, otherwise one for all instances. The object `*` stands for all.
+/// Prints the paths of all counters, if `object` is `*`, or of those of one object: with `expands` a path for each
+/// present instance, otherwise one for all instances. With `-o` they are written to this file instead.
 fn list(global: &Global, args: &Args, object: &str, expands: bool) -> Outcome {
     let session = Session::open(global)?;
     let faults = session.faults.clone();
