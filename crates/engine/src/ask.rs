@@ -16,7 +16,7 @@ pub enum ObjectQuery {
     /// `Costly`: every object that is expensive to collect.
     Costly,
     /// `Foreign NAME`: the objects of the machine called NAME, collected by a provider that reaches
-    /// other machines. NAME may be empty.
+    /// other machines. NAME may be empty; the query is then written as `Foreign`.
     Foreign(String),
     /// `230 232`: objects by the title indexes of their names. A source may answer with more or
     /// fewer objects. An empty list means no object.
@@ -122,7 +122,7 @@ impl FromStr for ObjectQuery {
 /// otherwise it succeeds, and the catalogue lacks the object.
 pub const NO_OBJECT: TitleIndex = TitleIndex(2_147_483_632);
 
-/// Instances of an object that a caller wants.
+/// A selection of the instances of an object that a caller wants: by process ID or by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InstanceWish {
@@ -210,8 +210,8 @@ impl Ask {
         self
     }
 
-    /// The same ask, which wants only some instances of an object: those of `wish`, in addition to
-    /// those of earlier wishes.
+    /// The same ask, which wants only some instances of an object: those that `wish` or an earlier
+    /// wish for this object selects.
     #[must_use]
     pub fn with_instance(mut self, object: TitleIndex, wish: InstanceWish) -> Self {
         self.instances.push((object, wish));
@@ -240,7 +240,8 @@ impl Ask {
         (self.max_age, self.until) = (other.max_age, other.until);
     }
 
-    /// The same ask with a limit to the age of cached data.
+    /// The same ask with `age` as the greatest age of cached data; zero wants a collection that
+    /// begins after the call.
     #[must_use]
     pub fn max_age(mut self, age: Duration) -> Self {
         self.max_age = Some(age);
@@ -275,8 +276,8 @@ impl Ask {
         }
     }
 
-    /// Makes this ask a copy of another ask and reuses its own allocations. `kept` holds the unused
-    /// index list while the ask is not for indexes.
+    /// Makes this ask a copy of another ask and reuses its own allocations. While this ask is not
+    /// for indexes, `kept` holds its index list, so that the list's allocation is not lost.
     pub(crate) fn refill(&mut self, other: &Self, kept: &mut Vec<TitleIndex>) {
         match &other.objects {
             ObjectQuery::Indexes(wanted) => {

@@ -32,8 +32,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The largest number of further steps that providers take side by side in one collection. After
-/// these steps, the broker waits for one provider after the other.
+/// The largest number of steps after the first that each provider of a roster takes in one
+/// collection, side by side with the others. After these steps, the broker waits for one provider
+/// after the other.
 const MOST_STEPS: usize = 8;
 
 /// A builder of a [`Broker`].
@@ -102,7 +103,8 @@ impl BrokerBuilder {
         self
     }
 
-    /// Sets the largest size of a block, in bytes; 64 MiB by default.
+    /// Sets the largest size of a block, in bytes; 64 MiB by default. If a provider's objects do
+    /// not fit, the provider fails in this collection.
     #[must_use]
     pub fn limit(mut self, bytes: usize) -> Self {
         self.limit = bytes;
@@ -118,7 +120,8 @@ impl BrokerBuilder {
     }
 
     /// Makes the broker and registers its providers. Providers with Windows' indexes keep them; the
-    /// others get indexes behind Last Counter, in the order in which they were added.
+    /// others get indexes above those and above all of Windows' own, in the order in which they
+    /// were added.
     #[must_use]
     pub fn build(self) -> Broker {
         let registrations = registry::register(&self.providers, 0);
@@ -188,8 +191,9 @@ impl Broker {
         }
     }
 
-    /// The account of each provider. [`Source::providers`] adds the title indexes of the provider's
-    /// objects, and the registrations that make no provider.
+    /// The account (state and statistics) of each provider. The accounts lack the title indexes of
+    /// the providers' objects, and registrations that make no provider have none here;
+    /// [`Source::providers`] returns both.
     pub fn providers(&self) -> impl Iterator<Item = &ProviderStatus> {
         self.members.entries.iter().map(|entry| &entry.status)
     }

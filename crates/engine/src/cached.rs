@@ -95,9 +95,10 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use wants::Wants;
 
-/// The largest number of keys (objects and whole answers) for which a consumer remembers which data
-/// it had. Beyond it, the list is emptied, and the consumer counts as having had all data up to the
-/// newest collection in the list. No source has nearly as many keys.
+/// The largest number of keys (objects, and whole answers to `Global`, `Costly` or `Foreign`) for
+/// which a consumer remembers which data it had. Beyond it, the list is emptied, and the consumer
+/// counts as having had all data up to the newest collection in the list. No source has nearly as
+/// many keys.
 const MOST_SEEN: usize = 4096;
 
 /// A consumer of a shared source, and a source itself. A clone is another consumer, which may be on
@@ -120,7 +121,8 @@ pub struct Cached<S> {
     sorted: Vec<TitleIndex>,
     /// For each of `keys`, the reply found so far; `None` for a key without one.
     found: Vec<Option<Arc<Reply>>>,
-    /// The keys without a reply, for each lane.
+    /// The keys without a reply: first those of the main lane, then those of the lane of costly
+    /// objects.
     missing: [Wants; 2],
     /// The replies of the collections that the current request waited for.
     own: Vec<Arc<Reply>>,
@@ -139,8 +141,9 @@ struct Seen {
 pub struct CacheStatistics {
     /// The number of collections of the source, failed ones included.
     pub collections: u64,
-    /// The number of objects and whole answers that consumers got without a collection: those of
-    /// requests answered with kept data alone.
+    /// The number of objects, and of whole answers to `Global`, `Costly` or `Foreign`, that
+    /// consumers got without a collection. Only requests that were answered with kept data alone
+    /// count.
     pub taken: u64,
 }
 
@@ -178,13 +181,13 @@ impl<S: Source> Cached<S> {
         !self.hub.is_recording
     }
 
-    /// Drops all kept data. Data that consumers hold stays valid.
+    /// Drops all kept data, but not the catalogue and titles. Data that consumers hold stays valid.
     pub fn forget(&self) {
         self.hub.forget();
     }
 
     /// Answers a request into `out`, with kept data or by collections. An error only if nothing
-    /// that the request needs was found.
+    /// that the request needs was found; if a part was found, the error becomes a fault in `out`.
     fn answer(
         &mut self,
         request: &Ask,
@@ -248,8 +251,8 @@ impl<S: Source> Cached<S> {
         }
     }
 
-    /// Finds a reply for each key, and collects for the keys that have none. Returns the last error
-    /// that was not followed by another attempt; `None` without such an error.
+    /// Fills `found` with a reply for each key, and collects for the keys that have none. Returns
+    /// the last error after which no other attempt was made; `None` without such an error.
     fn gather(
         &mut self,
         request: &Ask,
@@ -444,7 +447,7 @@ fn is_late(error: &SourceError) -> bool {
 }
 
 impl<S> Clone for Cached<S> {
-    /// Another consumer with the same limit, which has had no data yet.
+    /// Another consumer with the same limit to the age of kept data, which has had no data yet.
     fn clone(&self) -> Self {
         Self { limit: self.limit, ..Self::consumer(Arc::clone(&self.hub)) }
     }
@@ -478,10 +481,10 @@ impl<S: Source> Source for Cached<S> {
     }
 
     /// The source's catalogue. For [`Ask::nothing`]: the catalogue that was current at the newest
-    /// collection. For `Global` and `Foreign`: the catalogue of all objects, which is read once for
-    /// each generation. For indexes: the catalogue of all objects, too, if it was read already and
-    /// lists the wanted ones. If there is no such catalogue, and always for `Costly`, the source is
-    /// asked.
+    /// collection. For `Global` and `Foreign`: the catalogue of all objects but those that are
+    /// costly even to list, which is read once for each generation. For indexes: the same catalogue
+    /// if it was read already and lists the wanted ones. If there is no such catalogue, and always
+    /// for `Costly`, the source is asked.
     fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         let hub = &self.hub;
         let kept = match &ask.objects {

@@ -32,10 +32,10 @@ pub enum IndexChange {
 /// The largest number of attempts to take a sample while title indexes keep changing.
 pub(crate) const ATTEMPTS: usize = 3;
 
-/// Takes a sample with `collect`, and takes it again if `follow` then finds a change, at most
-/// `ATTEMPTS` times in all. Returns the sample, and whether an index came to belong to another
-/// object or counter since the sample before. `None` if every attempt met a change and the last one
-/// [`IndexChange::Taken`].
+/// Takes a sample with `collect`, and takes it again if `follow` then finds a change, at most three
+/// times in all. `follow` is also called before the first attempt. Returns the sample, and `true`
+/// if an index came to belong to another object or counter since the sample before. `None` if every
+/// attempt met a change and the last one [`IndexChange::Taken`].
 ///
 /// # Errors
 /// The errors of `follow` and `collect`.
@@ -86,7 +86,7 @@ pub struct Followed {
     title: Option<String>,
     index: TitleIndex,
     is_there: bool,
-    /// Other indexes with the same name.
+    /// The other indexes in the catalogue that `asked` may mean.
     namesakes: Vec<TitleIndex>,
 }
 
@@ -142,14 +142,16 @@ impl Followed {
         self.is_there.then_some(self.index)
     }
 
-    /// Finds the object in a new directory. Returns `true` if samples taken before must not be
-    /// compared with new ones, since they may be of another object.
+    /// Finds the object in a new directory; [`index`](Self::index) then returns its title index
+    /// there. Returns `true` if samples taken before must not be compared with new ones, since they
+    /// may be of another object.
     pub fn follow_object(&mut self, now: &Directory) -> bool {
         self.follow(&now.titles, &|index| now.has(index))
     }
 
-    /// Finds the counter among those of `object` in a new directory. Returns `true` if samples
-    /// taken before must not be compared with new ones, since they may be of another counter.
+    /// Finds the counter among those of `object` in a new directory; [`index`](Self::index) then
+    /// returns its title index there. Returns `true` if samples taken before must not be compared
+    /// with new ones, since they may be of another counter.
     pub fn follow_counter(&mut self, now: &Directory, object: &CatalogueObject) -> bool {
         self.follow(&now.titles, &|index| object.counter(index).is_some())
     }

@@ -482,7 +482,7 @@ impl Snapshot {
         Some(*place)
     }
 
-    /// The machine of the first block; `None` without a block.
+    /// The name of the machine that the first block came from; `None` without a block.
     #[must_use]
     pub fn machine(&self) -> Option<String> {
         self.frames.first().map(|frame| frame.machine().to_string())
@@ -504,7 +504,7 @@ pub struct SnapshotObject<'a> {
 }
 
 impl<'a> SnapshotObject<'a> {
-    /// The view over the object.
+    /// The object itself: its definitions, instances and values, as a view of the block's bytes.
     #[must_use]
     pub fn view(self) -> PerfObject<'a> {
         self.view

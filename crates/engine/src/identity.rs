@@ -30,7 +30,8 @@ pub enum Identity {
     Process {
         /// Process ID.
         id: u64,
-        /// The raw start time; 0 if the object does not have it.
+        /// The raw value of the counter Elapsed Time: the start time. 0 if the object does not have
+        /// it.
         start: u64,
     },
     /// A thread.
@@ -39,13 +40,14 @@ pub enum Identity {
         process: u64,
         /// Thread ID.
         id: u64,
-        /// The raw start time; 0 if the object does not have it.
+        /// The raw value of the counter Elapsed Time: the start time. 0 if the object does not have
+        /// it.
         start: u64,
     },
     /// An instance with a number of its own (`UniqueID`).
     Unique(i32),
-    /// Any other instance: the names, as the bytes in the block, and the order among the instances
-    /// with these names.
+    /// Any other instance, or one with the same numbers as an earlier one: the names, as the bytes
+    /// in the block, and the order among the instances with these names.
     Named {
         /// The parent's name; empty if there is none.
         parent: SharedText<[u8]>,

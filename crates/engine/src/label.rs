@@ -13,7 +13,8 @@ pub struct InstanceLabel {
     /// The parent's name; `None` if there is no parent, if the block does not hold the parent, or
     /// if the parent has no name.
     pub parent: Option<SharedText<str>>,
-    /// The name.
+    /// The instance's name; for an instance without a name, its `UniqueID` as text, if there is
+    /// one.
     pub name: SharedText<str>,
     /// Index (from 0) among the instances with the same parent and name: the `n` of `#n`.
     pub order: u32,

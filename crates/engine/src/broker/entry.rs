@@ -30,7 +30,8 @@ pub(super) struct Entry {
     refusal: Option<Fault>,
     /// Whether the provider used up a deadline and has not succeeded in time since.
     pub(super) is_late: bool,
-    /// The generation of the last collection in which the provider had its turn.
+    /// The generation of the last collection in which the provider had its turn, even if it was
+    /// then passed over; 0 before the first.
     pub(super) turn: u64,
     /// The wanted objects of this collection; kept for its allocation.
     pub(super) wanted: Vec<TitleIndex>,
@@ -106,8 +107,8 @@ impl Entry {
         status
     }
 
-    /// Notes which of this provider's objects a query wants, with the objects that come along.
-    /// Returns whether the provider is to be asked: the query wants an object of it, or is
+    /// Notes which of this provider's objects a query wants, with the objects that come along with
+    /// them. Returns whether the provider is to be asked: the query wants an object of it, or is
     /// `Foreign` and the provider answers such queries.
     pub(super) fn select(&mut self, query: &ObjectQuery) -> bool {
         self.wanted.clear();
@@ -195,7 +196,8 @@ impl Entry {
         true
     }
 
-    /// Takes the session out of the entry. If there is none, opens a new session.
+    /// Takes the session out of the entry. If there is none, opens a new session. The error is the
+    /// fault that says why the provider could not be opened.
     fn opened(&mut self) -> Result<Box<dyn Session>, Fault> {
         if let Some(session) = self.session.take() {
             return Ok(session);
@@ -256,8 +258,9 @@ impl Entry {
         if step == Step::Begin { self.opened().ok() } else { None }
     }
 
-    /// Has the provider collect into `block`, and tests the data. After a failure nothing of the
-    /// provider is left in `block`.
+    /// Has the provider collect into `block`, and tests the data. After a failure, which the
+    /// returned fault describes, nothing of the provider is left in `block` and in the lists of
+    /// `extras`.
     pub(super) fn collect(
         &mut self,
         turn: Turn<'_>,
@@ -325,8 +328,9 @@ impl Entry {
 
 impl Entry {
     /// Updates the provider's account after a collection, and puts the provider into quarantine
-    /// after `quarantine_after` failures in a row (0 for never). After a failure, adds its fault to
-    /// `faults` for each wanted object.
+    /// after `quarantine_after` failures in a row (0 for never). A fault in `verdict` is added to
+    /// `faults` for each wanted object. A provider that was not ready ([`FaultKind::NotYet`])
+    /// counts neither as failed nor as having collected.
     pub(super) fn note(
         &mut self,
         verdict: Result<(), Fault>,

@@ -63,7 +63,8 @@ impl Members {
         changed
     }
 
-    /// Replaces the providers of a roster. Returns whether the list changed.
+    /// Replaces the providers of the roster with this index. A provider that is listed again keeps
+    /// its session. Returns whether any provider came or went.
     fn replace(&mut self, roster: usize, providers: Vec<Arc<dyn Provider>>) -> bool {
         let mut changed = false;
         let is_listed =

@@ -94,7 +94,8 @@ impl Registered {
         (first <= last).then_some(first..=last)
     }
 
-    /// Turns the offsets of a provider with allotted indexes into those indexes.
+    /// Turns the offsets of a provider with allotted indexes into title indexes: adds
+    /// `first_counter` to those of names, and `first_help` to those of help texts.
     fn shift(&mut self, first_counter: u32, first_help: u32) {
         self.first_counter = first_counter;
         self.first_help = first_help;

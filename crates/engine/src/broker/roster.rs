@@ -15,8 +15,8 @@ pub trait Roster: Send {
     /// method is called before every answer, so a call without a change must be cheap and must not
     /// allocate. An implementation should examine the system at most a few times a second.
     ///
-    /// A roster that must first find out what its providers offer waits until the ask's deadline,
-    /// and only for providers that may offer a wanted object.
+    /// A roster that must first find out what its providers offer waits at most until the ask's
+    /// deadline, and only for providers that may offer a wanted object.
     fn changed(&mut self, ask: &Ask) -> Option<Vec<Arc<dyn Provider>>>;
 
     /// The faults of registrations that make no provider, for example because they cannot be read.

@@ -10,7 +10,8 @@ use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 impl<S: Source> Cached<S> {
-    /// The catalogue with all objects, which is read once for all consumers at each generation.
+    /// The catalogue that the source returns for `Global` or `Foreign`: all objects but those that
+    /// are costly even to list. It is read once for all consumers at each generation.
     pub(super) fn whole_catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         let hub = &self.hub;
         if let Some(kept) = hub.kept_catalogue() {

@@ -34,10 +34,10 @@ pub(super) struct Hub<S> {
     pub(super) limit: Duration,
     pub(super) clock: Clock,
     pub(super) slots: Slots,
-    /// Number of the newest collection.
+    /// Number of the newest collection; 0 before the first.
     pub(super) numbers: AtomicU64,
-    /// The number of objects and whole answers that consumers got by requests answered with kept
-    /// data alone.
+    /// The number of objects, and of whole answers to `Global`, `Costly` or `Foreign`, that
+    /// consumers got by requests that were answered with kept data alone.
     pub(super) taken: AtomicU64,
     pub(super) generation: AtomicU64,
     pub(super) catalogue: RwLock<Option<Arc<Catalogue>>>,
@@ -47,7 +47,8 @@ pub(super) struct Hub<S> {
     /// asks the source again.
     is_checked: AtomicBool,
     pub(super) costly_objects: RwLock<HashSet<TitleIndex>>,
-    /// The generation of the catalogue of which `costly_objects` are the costly objects.
+    /// The generation of the catalogue of which `costly_objects` are the costly objects;
+    /// [`UNKNOWN`] before these were first noted.
     pub(super) costs_of: AtomicU64,
     pub(super) titles: Mutex<HashMap<LanguageId, (u64, Arc<TitleDatabase>)>>,
     /// The hub's generation and the costly source's own, at which both sources gave the indexes of
@@ -304,7 +305,8 @@ impl<S: Source> Hub<S> {
         changing(&self.name)
     }
 
-    /// The whole catalogue; `None` if it was not read at the present generation.
+    /// The catalogue that [`Cached::whole_catalogue`](super::Cached::whole_catalogue) read; `None`
+    /// if it was not read at the present generation.
     pub(super) fn kept_catalogue(&self) -> Option<Arc<Catalogue>> {
         let generation = self.generation.load(Ordering::Acquire);
         let kept = self.catalogue.read().unwrap_or_else(PoisonError::into_inner).clone();

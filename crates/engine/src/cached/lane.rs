@@ -67,7 +67,7 @@ struct State<S, W, T> {
     /// Which kind comes next if both a run and an exclusive caller wait: they take turns, so that
     /// neither waits for ever.
     turn: Turn,
-    /// Number of the newest run that ended.
+    /// Number of the newest run that ended; 0 before the first.
     ended: u64,
     /// Results of ended runs that a waiting request has not picked up yet.
     outcomes: Vec<Pending<T>>,
@@ -167,6 +167,8 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
     /// if it brings at least a part and `joins` accepts the time of its start.
     ///
     /// `run` gets the source and what to collect; it is called at most once, without any lock held.
+    /// `now` reads the clock for the start of a run. The failure of a run is in the outcome; an
+    /// error is returned only if `deadline` passes first, or if the source asks its own cache.
     pub(super) fn request(
         &self,
         wants: &W,
@@ -234,7 +236,8 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         }
     }
 
-    /// Ends the caller's wait for the next run.
+    /// Ends the caller's wait for the next run. If no other request waits for that run, its wishes
+    /// are dropped.
     fn leave(&self, mut state: MutexGuard<'_, State<S, W, T>>) {
         state.next_waiting -= 1;
         if state.next_waiting == 0 {
@@ -253,7 +256,8 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         }
     }
 
-    /// Leads the next run: collects the union of the wishes of all requests that wait for the run.
+    /// Leads the next run: collects the union of the wishes of all requests that wait for the run,
+    /// and returns the result of `run`.
     fn lead(
         &self,
         mut state: MutexGuard<'_, State<S, W, T>>,
@@ -286,7 +290,7 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
     }
 
     /// Waits until a run has ended and returns its outcome; an error if `deadline` passes before.
-    /// The caller is already counted among the waiting.
+    /// `in_full` is `false` in the outcome. The caller is already counted among the waiting.
     fn wait_for(
         &self,
         mut state: MutexGuard<'_, State<S, W, T>>,
@@ -323,7 +327,9 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         Ok(Outcome { in_full: false, deadline, result })
     }
 
-    /// Waits until the source is free, and gives it to `use_it` for anything but a collection.
+    /// Waits until the source is free, gives it to `use_it` for anything but a collection, and
+    /// returns the result. An error if `deadline` passes before, or if the source asks its own
+    /// cache.
     pub(super) fn with<V>(
         &self,
         deadline: Option<Instant>,
@@ -420,13 +426,13 @@ const OUTCOMES: usize = 8;
 /// behind it share one.
 const SPARES: usize = 3;
 
-/// A run in progress. If the source panics, the drop of this value returns the source to the lane
-/// and gives the waiting requests an error.
+/// A run, or another use of the source, in progress. If the source panics, the drop of this value
+/// returns the source to the lane and gives the waiting requests an error.
 struct Leading<'a, S, W: Wishes, T: Clone + Default> {
     lane: &'a Lane<S, W, T>,
     source: Option<S>,
     wants: W,
-    /// Whether the run has ended and given the source back to the lane.
+    /// Whether the run, or the other use, has ended and given the source back to the lane.
     has_ended: bool,
 }
 

@@ -22,7 +22,7 @@ pub(super) struct Reply {
     pub(super) begun: Duration,
     /// The request that the reply answers.
     pub(super) request: Ask,
-    /// The unused index list of `request`, while `request` is not for indexes.
+    /// The index list of `request`, kept for its allocation while `request` is not for indexes.
     pub(super) list: Vec<TitleIndex>,
     /// The generation of the catalogue that the reply's indexes belong to; `None` if it is not
     /// known.
@@ -119,7 +119,7 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// The newest reply, valid for the life of the guard.
+    /// The newest reply, valid for the life of the guard; `None` in an empty slot.
     #[cfg(not(loom))]
     #[inline]
     pub(super) fn load(&self) -> arc_swap::Guard<Option<Arc<Reply>>> {

@@ -126,7 +126,8 @@ impl Wants {
     }
 
     /// Calls `ask` for each request that is needed: one for the objects by index, and one for each
-    /// whole answer (`Global`, `Costly`, `Foreign`).
+    /// whole answer (`Global`, `Costly`, `Foreign`). Each request has this deadline, and accepts no
+    /// cached data.
     pub(super) fn each_request(&mut self, deadline: Option<Instant>, mut ask: impl FnMut(&Ask)) {
         self.request.until = deadline;
         std::mem::swap(&mut self.request.extra_counters, &mut self.extra);

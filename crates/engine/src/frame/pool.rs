@@ -54,7 +54,7 @@ impl FramePool {
     /// `generation`.
     ///
     /// # Errors
-    /// The error of the header that `fill` wrote.
+    /// What is wrong with the header of the block that `fill` wrote.
     pub fn fill(
         &mut self,
         generation: u64,
@@ -103,7 +103,8 @@ impl FramePool {
         found
     }
 
-    /// Writes a block with a [`BlockWriter`] into a free frame, or a new one.
+    /// Writes a block with the header `head` and the objects that `write` adds into a free frame,
+    /// or a new one. The frame gets this `generation`.
     ///
     /// # Errors
     /// As [`fill`](Self::fill).

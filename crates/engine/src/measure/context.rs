@@ -52,7 +52,7 @@ pub struct MeasurementOptions {
 }
 
 impl MeasurementOptions {
-    /// Options without clocks and without a deadline, with fresh data for each sample.
+    /// Options without clocks and without a time limit, with data collected anew for each sample.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -65,9 +65,9 @@ impl MeasurementOptions {
         self
     }
 
-    /// Sets how long each data source may take for a sample. The sensors of a data source that
-    /// takes longer have no values in this sample. The limit has an effect only on data sources
-    /// that keep to deadlines.
+    /// Sets how long each data source may take for a sample; by default there is no limit. The
+    /// sensors of a data source that takes longer have no values in this sample. The limit has an
+    /// effect only on data sources that keep to deadlines.
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = Some(patience);
@@ -111,7 +111,8 @@ pub struct SampleRecord {
     /// collected for this sample.
     pub age: Duration,
     /// The anomalies of the sample. The first sample also has the faults of the baseline
-    /// ([`Anomaly::Partial`]). After decoding, the list also has the instances that came or went.
+    /// ([`Anomaly::Partial`]). After decoding, the list also says how many instances came or went,
+    /// and which groups changed their structure.
     pub anomalies: Vec<Anomaly>,
 }
 
@@ -264,11 +265,14 @@ impl MeasurementContext {
         StateMonitor(Arc::clone(&self.state))
     }
 
-    /// Makes everything ready for a sample.
+    /// Makes everything ready for a sample, and drops the anomalies of the sample before from the
+    /// [record](Self::record). The sensors of a data source that fails here have no values in the
+    /// sample.
     ///
     /// # Errors
-    /// [`MeasureError::State`] in the wrong state; the first failure if every data source fails,
-    /// which leads back to [`State::Initialized`].
+    /// [`MeasureError::State`] in any state but [`State::Initialized`], [`State::Prepared`] and
+    /// [`State::Sampled`]; the first failure if every data source fails, which leads back to
+    /// [`State::Initialized`].
     pub fn prepare(&mut self) -> Result<(), MeasureError> {
         let possible = [State::Initialized, State::Prepared, State::Sampled];
         let stage =
@@ -293,8 +297,8 @@ impl MeasurementContext {
     /// values, and the sample has an anomaly.
     ///
     /// # Errors
-    /// [`MeasureError::State`] in the wrong state; the first failure if every data source fails,
-    /// which leads back to [`State::Initialized`].
+    /// [`MeasureError::State`] in any state but [`State::Prepared`]; the first failure if every data
+    /// source fails, which leads back to [`State::Initialized`].
     pub fn sample(&mut self) -> Result<&SampleRecord, MeasureError> {
         let stage = ActiveStage::enter(
             &self.state,
@@ -352,7 +356,7 @@ impl MeasurementContext {
     }
 
     /// Makes values of the sample and returns them, without a copy for the caller. Until the next
-    /// cycle [`values`](Self::values) returns them, too.
+    /// [`prepare`](Self::prepare), [`values`](Self::values) returns them, too.
     ///
     /// # Errors
     /// [`MeasureError::State`] in any state but [`State::Sampled`].
@@ -389,9 +393,9 @@ impl MeasurementContext {
     /// ```
     ///
     /// # Errors
-    /// [`MeasureError::State`] in the wrong state; the failure of any data source in the first
-    /// sample, in which case `work` is not called; the first failure if every data source fails in
-    /// the second sample.
+    /// [`MeasureError::State`] in a state in which [`prepare`](Self::prepare) is not possible; the
+    /// failure of any data source in the first sample, in which case `work` is not called; the
+    /// first failure if every data source fails in the second sample.
     pub fn section<T>(
         &mut self,
         readings: &mut Readings,
@@ -440,8 +444,8 @@ impl MeasurementContext {
         }
     }
 
-    /// The record of the newest sample: clocks, duration, anomalies. Before the first sample, a
-    /// record without values.
+    /// The record of the newest sample: clocks, duration, anomalies. Before the first sample, the
+    /// record has the names of the clocks and nothing else.
     ///
     /// # Errors
     /// [`MeasureError::State`] in any state but [`State::Initialized`] and [`State::Sampled`].
@@ -520,7 +524,7 @@ impl SourceProbe {
 }
 
 /// Fills `readings` with what `read` adds for each data source, in the order of the requested
-/// sensors.
+/// sensors. The anomalies that `read` leaves in the data source are moved to `anomalies`.
 fn gather(
     parts: &mut [SourceProbe],
     readings: &mut Vec<SensorReading>,

@@ -228,7 +228,8 @@ impl<S: Source> CounterProbe<S> {
         });
     }
 
-    /// Takes the first sample, which binds instances to their names.
+    /// Takes the first sample, and binds each wanted instance to the identity that its name has
+    /// there. An error if the sample lacks such an instance.
     fn take_baseline(&mut self) -> Result<(), MeasureError> {
         let until = Instant::now().checked_add(PATIENCE);
         self.request.until = until;

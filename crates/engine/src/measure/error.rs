@@ -30,7 +30,7 @@ pub enum MeasureError {
     UnknownInstance {
         /// The name that was asked for.
         name: Box<SensorName>,
-        /// The nearest names of existing instances.
+        /// The names of existing instances that are near to it, at most three, the nearest first.
         nearest: Vec<String>,
     },
     /// The data source has the sensor, and does not deliver it now.

@@ -29,7 +29,8 @@ pub struct SensorName {
 }
 
 impl SensorName {
-    /// A sensor's name from its parts, which are not encoded.
+    /// A sensor's name from the plain texts of its parts, without percent-encoding and without an
+    /// instance.
     #[must_use]
     pub fn new(source: &str, group: &str, sensor: &str) -> Self {
         let source = source_name(source);
@@ -83,7 +84,7 @@ impl SensorName {
 }
 
 /// The name by which data sources are compared: `windows.winperf` for its other name
-/// `win32.winperf`, and otherwise `name` itself.
+/// `win32.winperf` in any case, and otherwise `name` itself.
 pub(super) fn source_name(name: &str) -> &str {
     match name.eq_ignore_ascii_case("win32.winperf") {
         true => "windows.winperf",

@@ -150,7 +150,8 @@ impl DirectInstance {
     }
 }
 
-/// The instances of an object, and the places of its sensors' values, by the index of the sensor.
+/// The instances of an object, and the places of its sensors' values, each with the index of the
+/// sensor in `CounterProbe::targets`.
 type ObjectReaders = (Vec<DirectInstance>, Vec<(usize, DirectPlace)>);
 
 impl ProbedCounter {
