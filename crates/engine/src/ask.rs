@@ -178,7 +178,7 @@ impl Ask {
         }
     }
 
-    /// An ask for `Global`.
+    /// An ask for `Global`: every object that is not costly.
     #[must_use]
     pub fn everything() -> Self {
         Self::new(ObjectQuery::Global)

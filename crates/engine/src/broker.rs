@@ -52,14 +52,14 @@ pub struct BrokerBuilder {
 }
 
 impl BrokerBuilder {
-    /// Adds a provider.
+    /// Adds a provider, which stays as long as the broker.
     #[must_use]
     pub fn provider(mut self, provider: Arc<dyn Provider>) -> Self {
         self.providers.push(provider);
         self
     }
 
-    /// Adds providers.
+    /// Adds providers, which stay as long as the broker.
     #[must_use]
     pub fn providers(mut self, providers: impl IntoIterator<Item = Arc<dyn Provider>>) -> Self {
         self.providers.extend(providers);
@@ -73,7 +73,7 @@ impl BrokerBuilder {
         self
     }
 
-    /// Sets the clock; [`StdClock`] by default.
+    /// Sets the clock that gives the times of the blocks; [`StdClock`] by default.
     #[must_use]
     pub fn clock(mut self, clock: impl BlockClock + 'static) -> Self {
         self.clock = Box::new(clock);

@@ -50,7 +50,7 @@ pub enum CollectWarning {
     /// The length of an object is not a multiple of 8, so that the next object is not
     /// aligned as Windows requires.
     Alignment {
-        /// The object.
+        /// The title index of the object's name.
         object: TitleIndex,
         /// The length of the object, in bytes.
         length: usize,
@@ -115,7 +115,7 @@ pub enum CollectFault {
     },
     /// The instances of an object, or its counter block, do not end where the object ends.
     InstanceLengths {
-        /// The object.
+        /// The title index of the object's name.
         object: TitleIndex,
         /// The end of the instances or of the counter block, in bytes from the start of the object.
         ends: usize,

@@ -52,7 +52,7 @@ impl Frame {
     }
 
     /// Lets the frame hold another block: replaces the bytes and validates them, and keeps the
-    /// allocations.
+    /// allocations. An error says what is wrong with the header; damaged objects are no error.
     fn refill(
         &mut self,
         generation: u64,
@@ -75,7 +75,8 @@ impl Frame {
             + self.machine.capacity()
     }
 
-    /// Validates the block, and lists its objects, damaged objects and damaged names anew.
+    /// Validates the block, and lists its objects, damaged objects and damaged names anew. An error
+    /// says what is wrong with the header.
     fn index(&mut self) -> Result<(), ParseError> {
         self.objects.clear();
         self.damaged.clear();
@@ -435,7 +436,7 @@ impl Snapshot {
         self.add(|this| this.faults.push(fault));
     }
 
-    /// The frames that hold the objects of the snapshot.
+    /// The frames that hold the objects of the snapshot, in the order in which they were added.
     #[must_use]
     pub fn frames(&self) -> &[Arc<Frame>] {
         &self.frames
@@ -475,7 +476,7 @@ impl Snapshot {
         })
     }
 
-    /// The index in `objects` of the first object with this name.
+    /// The index in `objects` of the first object with this name; `None` if there is none.
     fn first_place(&self, name: TitleIndex) -> Option<usize> {
         let at = self.by_name.partition_point(|(listed, _)| *listed < name);
         let (_, place) = self.by_name.get(at).filter(|(listed, _)| *listed == name)?;

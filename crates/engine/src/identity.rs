@@ -36,7 +36,7 @@ pub enum Identity {
     },
     /// A thread.
     Thread {
-        /// Process ID.
+        /// ID of the process to which the thread belongs.
         process: u64,
         /// Thread ID.
         id: u64,

@@ -97,10 +97,10 @@ pub trait Provider: Send + Sync {
 /// An open provider. Dropping the session closes it.
 pub trait Session: Send {
     /// Starts a collection without waiting, for example by sending a message to another process.
-    /// All providers of a [roster](crate::Roster) are started before the broker waits for any of
-    /// them, so that several providers that hang cost the reader one deadline, not several.
-    /// Afterwards the broker calls [`collect`](Self::collect) with the same collection, apart from
-    /// the deadline, or does not call it at all.
+    /// The broker calls this only for providers of a [roster](crate::Roster), and starts all of
+    /// these before it waits for any of them, so that several providers that hang cost the reader
+    /// one deadline, not several. Afterwards the broker calls [`collect`](Self::collect) with the
+    /// same collection, apart from the deadline, or does not call it at all.
     fn begin(&mut self, collection: &Collection<'_>) {
         let _ = collection;
     }
@@ -114,7 +114,8 @@ pub trait Session: Send {
 
     /// Takes the next step of a collection, after all sessions have begun. The step may wait until
     /// the collection's deadline for the answer to the step before. Returns whether another step
-    /// follows: a session takes several steps if it asks several questions one after the other.
+    /// follows: a session takes several steps if it asks several questions one after the other. The
+    /// broker calls this at most eight times in a collection.
     fn go_on(&mut self, collection: &Collection<'_>) -> bool {
         let _ = collection;
         false
@@ -159,10 +160,11 @@ impl<'a> OpenContext<'a> {
 /// The kind of title indexes that a description uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Numbering {
-    /// Indexes of Windows' own objects: the same on every machine.
+    /// Title indexes that are used as they are: those of Windows' own objects, the same on every
+    /// machine, or others that are not allotted by the broker, such as perfhive's own.
     Windows,
-    /// Offsets (0, 2, 4, ...) from First Counter and First Help, which the
-    /// registration allots behind Last Counter.
+    /// Offsets (0, 2, 4, ...) from the title indexes First Counter, for names, and First Help, for
+    /// help texts, which are allotted to the provider when it is registered.
     Allotted,
 }
 
@@ -188,7 +190,8 @@ impl ProviderDescription {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ObjectDescription {
-    /// The object's header.
+    /// The definition of the object itself: its names, its level of detail, and whether it has
+    /// instances.
     pub spec: ObjectSpec,
     /// The counters, bases included.
     pub counters: Vec<CounterSpec>,
@@ -386,8 +389,10 @@ pub struct ObjectWriter<'a> {
 }
 
 impl<'a> ObjectWriter<'a> {
-    /// A writer into `block` on behalf of the provider with the name `provider`. A broker makes a
-    /// writer for each collection; a test of a provider may make one too.
+    /// A writer into `block` on behalf of the provider with the name `provider`. The writer adds
+    /// faults to `faults` and blocks of other machines to `foreign`, and tests the data of foreign
+    /// code at the test level `level`. A broker makes a writer for each collection; a test of a
+    /// provider may make one too.
     pub fn new(
         block: &'a mut BlockWriter,
         provider: &'a str,

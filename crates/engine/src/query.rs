@@ -59,15 +59,16 @@ struct AddedPath {
 }
 
 impl AddedPath {
-    /// The target of this path to which a reading belongs; `None` if the reading belongs to a
-    /// target of another path.
+    /// The target of this path to which a reading belongs; `None` if the path has no such target,
+    /// as when the reading is of another path.
     fn target(&self, reading: &Reading) -> Option<&Target> {
         let indexes = [reading.object, reading.counter];
         let is_it = |target: &&Target| target.slot == reading.source && target.indexes() == indexes;
         self.targets.iter().find(is_it)
     }
 
-    /// Whether the label of the first instance is kept as the instance of the path.
+    /// Whether the label of the first instance is kept as the instance of the path: `false` for a
+    /// path with wildcards, and for one by process ID.
     fn keeps_label(&self) -> bool {
         let has_id = self.path.instance.as_ref().is_some_and(|it| it.process_id().is_some());
         !has_id && !self.path.is_wild()
@@ -154,7 +155,7 @@ pub struct Query {
     objects: HashMap<(usize, TitleIndex), ObjectState>,
     readings: Vec<Reading>,
     snapshot: Snapshot,
-    /// The faults of the last collection, by source.
+    /// The faults of the last collection, each list with the index of its source.
     faults: Vec<(usize, Vec<Fault>)>,
     /// The time of the last collection; `None` if no source answered with a block.
     time: Option<CalendarTime>,
@@ -207,18 +208,18 @@ impl Query {
         self
     }
 
-    /// Adds a path given as text.
+    /// Adds a path given as text, and returns its handle.
     ///
     /// # Errors
-    /// [`QueryError::Path`] for a text that is not a path; an error with the nearest names for a
-    /// machine, object or counter that does not exist; [`QueryError::NeedsInstance`] and
-    /// [`QueryError::HasNoInstances`]; the failure of a source. An instance that does not exist is
-    /// no error, since it may come later.
+    /// [`QueryError::Path`] for a text that is not a path; [`QueryError::UnknownMachine`]; an error
+    /// with the nearest names for an object or counter that does not exist;
+    /// [`QueryError::NeedsInstance`] and [`QueryError::HasNoInstances`]; the failure of a source.
+    /// An instance that does not exist is no error, since it may come later.
     pub fn add(&mut self, path: &str) -> Result<PathId, QueryError> {
         self.add_path(path.parse()?)
     }
 
-    /// Adds a path.
+    /// Adds a path, and returns its handle.
     ///
     /// # Errors
     /// As [`add`](Self::add).
@@ -278,8 +279,8 @@ impl Query {
     /// only the readings of that source have no value.
     ///
     /// # Errors
-    /// The first failure if every source that a path needs fails. [`QueryError::is_end_of_data`]
-    /// recognises the end of a recording.
+    /// The first failure if every source that a path needs fails; there are then no readings.
+    /// [`QueryError::is_end_of_data`] recognises the end of a recording.
     pub fn collect(&mut self) -> Result<(), QueryError> {
         self.collect_until(None)
     }
@@ -388,7 +389,7 @@ impl Query {
         &self.readings
     }
 
-    /// The readings of one path.
+    /// The readings of one path in the last collection; none if the query has no such path.
     pub fn readings_of(&self, id: PathId) -> impl Iterator<Item = &Reading> {
         let begin = self.readings.partition_point(|reading| reading.path < id);
         let readings = self.readings.get(begin..).unwrap_or_default();
@@ -492,7 +493,8 @@ impl Query {
         (name(0, reading.object), name(1, reading.counter))
     }
 
-    /// The labels of the instances of a reading's object, to suggest one when a name is mistyped.
+    /// The labels of the instances of a reading's object in the newest sample that has it, as paths
+    /// write them, to suggest one when a name is mistyped.
     #[must_use]
     pub fn instance_names(&self, reading: &Reading) -> Vec<String> {
         let state = self.objects.get(&(reading.source, reading.object));
@@ -548,7 +550,8 @@ fn faults_of(faults: &[(usize, Vec<Fault>)], source: usize) -> &[Fault] {
 type ResolvedCounters = Vec<(TitleIndex, CatalogueCounter)>;
 
 impl QuerySource {
-    /// Finds the counters that a path means in this source.
+    /// Finds the counters that a path means in this source, and asks the source until the deadline
+    /// `until`. An error if there are none.
     fn resolve(
         &mut self,
         path: &CounterPath,

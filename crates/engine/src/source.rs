@@ -96,7 +96,9 @@ pub trait Source: Send {
 /// The methods that only a source of recorded samples has.
 pub trait Recording {
     /// Moves the recording: the next collection answers with the first sample of the time `to` or
-    /// later, or, for `None`, with the very first sample.
+    /// later, or, for `None`, with the very first sample. If there is no such sample, the next
+    /// collection returns the error
+    /// [`SourceErrorKind::EndOfData`](crate::SourceErrorKind::EndOfData).
     ///
     /// # Errors
     /// If the recording cannot be read.
@@ -132,7 +134,8 @@ pub struct Span {
 }
 
 impl Span {
-    /// The span from `begin` to `end`, with this number of samples in the order of time.
+    /// The span from `begin` to `end`, with this number of samples, none of which is earlier than
+    /// one before it.
     #[must_use]
     pub fn new(begin: FileTime, end: FileTime, samples: u64) -> Self {
         Self { begin, end, samples, goes_back: false }
@@ -180,9 +183,9 @@ pub struct Catalogue {
     pub generation: u64,
     /// The name of the machine that the objects belong to.
     pub machine: String,
-    /// The languages of the titles, the preferred one first.
+    /// The languages in which the source has titles, the preferred one first.
     pub languages: Vec<LanguageId>,
-    /// The objects.
+    /// The objects that are known; a source may have more ([`Source::catalogue`]).
     pub objects: Vec<CatalogueObject>,
 }
 

@@ -60,7 +60,8 @@ pub struct Object {
 }
 
 impl Object {
-    /// The header of the object.
+    /// The definition of the object itself, without its counters. The first counter is the default
+    /// counter, and the level of detail is the lowest of the counters'.
     #[must_use]
     pub fn spec(&self) -> ObjectSpec {
         let mut spec = ObjectSpec::new(TitleIndex(self.index));
@@ -152,7 +153,9 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// A counter with the given title indexes of name and help text.
+    /// A counter with the title index `index` of its name and `help` of its help text. It is filled
+    /// at each collection, has the scale 0 and the lowest level of detail, and all other texts are
+    /// empty.
     #[must_use]
     pub const fn new(index: u32, help: u32, name: &'static str, kind: CounterType) -> Self {
         Self {
@@ -172,13 +175,14 @@ impl Counter {
         }
     }
 
-    /// A base for the counter `of`, of type `PERF_RAW_BASE`. Its row follows that of the counter.
+    /// A base for the counter `of`, of type `PERF_RAW_BASE`, with the name, the help text and the
+    /// level of detail of the counter. In the table, its row must follow that of the counter.
     #[must_use]
     pub const fn base(of: &Self) -> Self {
         Self::base_as(of, CounterType::PERF_RAW_BASE)
     }
 
-    /// A base for the counter `of`, of another type.
+    /// A base for the counter `of`, as [`base`](Self::base) makes it, but of the type `kind`.
     #[must_use]
     pub const fn base_as(of: &Self, kind: CounterType) -> Self {
         let mut base = Self::new(of.index, of.help, of.name, kind).means(of.meaning);

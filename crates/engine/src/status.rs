@@ -30,9 +30,9 @@ pub struct ProviderStatus {
     /// was not ready, or a warning about objects that it does not serve. `None` if there was none,
     /// and after the warning ceased to hold.
     pub last_fault: Option<Fault>,
-    /// The duration of the last collection.
+    /// The duration of the last collection that [`collections`](Self::collections) counts.
     pub last: Duration,
-    /// The duration of all collections together.
+    /// The duration of all collections that [`collections`](Self::collections) counts, together.
     pub total: Duration,
     /// The duration of the slowest collection, or of the longest wait for a provider that was not
     /// ready.

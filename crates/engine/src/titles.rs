@@ -217,8 +217,9 @@ impl TitleSet {
     /// feature `languages`.
     ///
     /// # Errors
-    /// The error of a language that is late; the error of a language that cannot be read, if no
-    /// other language is left.
+    /// The error of a language that is late or cannot be read just now
+    /// ([`SourceError::is_transient`]); the error of a language that cannot be read, if no other
+    /// language is left.
     pub fn load(
         languages: impl IntoIterator<Item = LanguageId>,
         titles: impl FnMut(LanguageId) -> Result<Arc<TitleDatabase>, SourceError>,
@@ -231,10 +232,12 @@ impl TitleSet {
         }
     }
 
-    /// Loads more languages, as [`load`](Self::load) does. Returns whether any was added.
+    /// Loads those of `languages` that the set does not have, as [`load`](Self::load) does. Returns
+    /// whether any was added.
     ///
     /// # Errors
-    /// The error of a language that is late. The other languages are added.
+    /// The error of a language that is late or cannot be read just now
+    /// ([`SourceError::is_transient`]). The other languages are added.
     pub fn add(
         &mut self,
         languages: impl IntoIterator<Item = LanguageId>,

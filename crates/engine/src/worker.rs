@@ -188,7 +188,8 @@ impl Worker {
         self.catch_up_by(Some(Instant::now()))
     }
 
-    /// As [`catch_up`](Self::catch_up), but waits for the reply until a deadline.
+    /// As [`catch_up`](Self::catch_up), but waits for the reply until a deadline, or without a
+    /// limit for `None`.
     fn catch_up_by(&mut self, deadline: Option<Instant>) -> Result<(), SourceError> {
         if self.answered == self.asked {
             return Ok(());

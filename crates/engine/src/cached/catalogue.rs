@@ -11,7 +11,8 @@ use std::time::Instant;
 
 impl<S: Source> Cached<S> {
     /// The catalogue that the source returns for `Global` or `Foreign`: all objects but those that
-    /// are costly even to list. It is read once for all consumers at each generation.
+    /// are costly even to list. It is read once for all consumers at each generation. The error is
+    /// that of the source, or of the wait for it.
     pub(super) fn whole_catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         let hub = &self.hub;
         if let Some(kept) = hub.kept_catalogue() {

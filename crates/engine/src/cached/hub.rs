@@ -177,7 +177,7 @@ impl<S: Source> Hub<S> {
     }
 
     /// Reads the catalogue that the main source knows already ([`Ask::nothing`]), and notes it and
-    /// its generation.
+    /// its generation. After an error of the source, the next reader asks the source again.
     pub(super) fn check(
         &self,
         source: &mut S,
@@ -233,7 +233,8 @@ impl<S: Source> Hub<S> {
         self.main.with(deadline, |source| drop(self.check(source, deadline)))
     }
 
-    /// The titles of a language, read once for each generation of the catalogue.
+    /// The titles of a language, read from the main source once for each `generation` of the
+    /// catalogue. The error is that of the source, or of the wait for it.
     pub(super) fn titles_by(
         &self,
         language: LanguageId,

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 /// A set of objects and counters that a run collects.
 pub(super) trait Wishes: Default {
-    /// Adds what another set holds.
+    /// Adds to this set what `other` holds.
     fn merge(&mut self, other: &Self);
     /// Whether a run for this set brings at least one item of `other`, as complete as `other` wants
     /// it. A request for `other` may then join that run. `a.overlaps(b)` does not imply
@@ -120,7 +120,7 @@ enum Turn {
     Alone,
 }
 
-/// The run in progress, and the number of requests that wait for it.
+/// The run in progress, and the number of requests that wait for it, without the one that leads it.
 struct Running<W> {
     number: u64,
     wants: W,

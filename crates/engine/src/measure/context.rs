@@ -105,7 +105,8 @@ pub struct TimeReading {
 pub struct SampleRecord {
     /// The readings of the clocks around the sample.
     pub times: Vec<TimeReading>,
-    /// The duration of the sample stage.
+    /// The time that the sample stage took for the data of all data sources, without the readings
+    /// of the clocks.
     pub duration: Duration,
     /// How long before the sample the collection of its oldest data began; zero if all data was
     /// collected for this sample.
@@ -135,8 +136,8 @@ struct SourceProbe {
     anomalies: Vec<Anomaly>,
 }
 
-/// Measures sensors of several data sources together, in three stages; see the
-/// [module](super).
+/// Measures sensors of several data sources together, in three stages: prepare, sample, decode. See
+/// the [module](super).
 pub struct MeasurementContext {
     state: Arc<AtomicU8>,
     parts: Vec<SourceProbe>,
@@ -465,8 +466,8 @@ struct ActiveStage<'a> {
 }
 
 impl<'a> ActiveStage<'a> {
-    /// Checks that an operation is possible, and sets the state to `working` for as long as the
-    /// returned value lives.
+    /// Sets the state to `working` for as long as the returned value lives. [`MeasureError::State`]
+    /// if the present state is not one of `possible`.
     fn enter(
         state: &'a AtomicU8,
         operation: Operation,

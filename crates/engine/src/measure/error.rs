@@ -23,7 +23,7 @@ pub enum MeasureError {
     UnknownSensor {
         /// The name that was asked for.
         name: Box<SensorName>,
-        /// The nearest names of existing sensors.
+        /// The names of existing sensors that are near to it, at most three, the nearest first.
         nearest: Vec<String>,
     },
     /// The sensor has no such instance now.
@@ -51,7 +51,7 @@ pub enum MeasureError {
     SameName(String),
     /// The operation is not possible in this state.
     State {
-        /// The operation.
+        /// The operation that was tried.
         operation: Operation,
         /// The state of the context, which does not change.
         state: State,

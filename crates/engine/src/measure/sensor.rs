@@ -36,7 +36,8 @@ pub enum ValueType {
 }
 
 impl SensorKind {
-    /// The kind of sensor that a counter of this type makes.
+    /// The kind of sensor that a counter of this type makes: [`Counter`](Self::Counter) if its
+    /// value takes two samples, else [`Gauge`](Self::Gauge).
     #[must_use]
     pub fn of(counter_type: CounterType) -> Self {
         match counter_type.samples() {
@@ -47,7 +48,9 @@ impl SensorKind {
 }
 
 impl ValueType {
-    /// The type of the values that a counter of this type has.
+    /// The type of the values that a counter of this type has: [`Int32`](Self::Int32) or
+    /// [`Int64`](Self::Int64), by the size of the data, for raw numbers and differences;
+    /// [`Double`](Self::Double) for every other counter.
     #[must_use]
     pub fn of(counter_type: CounterType) -> Self {
         match Formula::of(counter_type) {
@@ -87,7 +90,7 @@ pub struct Sensor {
     pub id: SensorId,
     /// The sensor's name, without an instance.
     pub name: SensorName,
-    /// The behaviour of the quantity.
+    /// Whether the quantity only grows, or goes up and down.
     pub kind: SensorKind,
     /// The type of the sensor's values.
     pub value_type: ValueType,
@@ -227,14 +230,14 @@ pub enum Anomaly {
     /// A frame or a list of the snapshot was too small and had to grow while the sample was taken,
     /// which took longer.
     BufferGrown {
-        /// The data source.
+        /// The name of the data source.
         source: Arc<str>,
     },
     /// A data source gave data that was collected before the sample, which
     /// [`MeasurementOptions::max_age`](super::MeasurementOptions::max_age) allows. The values are
     /// those of a section that began and ended that much earlier.
     Aged {
-        /// The data source.
+        /// The name of the data source.
         source: Arc<str>,
         /// How long before the sample the collection of the data began.
         age: Duration,
@@ -247,7 +250,7 @@ pub enum Anomaly {
         /// The number of these instances.
         count: usize,
     },
-    /// Instances that are gone since the sample before.
+    /// Measured instances that were there in the sample before and are gone.
     Gone {
         /// Data source and group: `linux.procfs/Process`.
         group: Arc<str>,
@@ -263,12 +266,12 @@ pub enum Anomaly {
     /// A data source did not answer in time, was busy, or changed its title indexes meanwhile. Its
     /// sensors have no values in this sample.
     Late {
-        /// The data source.
+        /// The name of the data source.
         source: Arc<str>,
     },
     /// A data source failed; its sensors have no values in this sample.
     Failed {
-        /// The data source.
+        /// The name of the data source.
         source: Arc<str>,
         /// The failure. The text of the message is made only when it is shown.
         error: MeasureError,
@@ -276,14 +279,14 @@ pub enum Anomaly {
     /// A fault of the collection: a part of the wanted data that could not be collected, such as
     /// one object or instance, or a warning about data that was kept.
     Partial {
-        /// The data source.
+        /// The name of the data source.
         source: Arc<str>,
         /// The message of the fault.
         message: Arc<str>,
     },
     /// A data source has more anomalies than the record of a sample has room for.
     More {
-        /// The data source.
+        /// The name of the data source.
         source: Arc<str>,
         /// The number of anomalies that were left out.
         count: usize,

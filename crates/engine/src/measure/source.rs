@@ -38,7 +38,8 @@ pub trait DataSource: Send {
         self.sensors()
     }
 
-    /// The names of the present instances of a sensor, as [`SensorName::instance`] has them.
+    /// The names of the present instances of a sensor, as [`SensorName::instance`] has them; empty
+    /// for a sensor without instances.
     ///
     /// # Errors
     /// If there is no such sensor, or the source fails.
@@ -64,7 +65,8 @@ pub enum SensorSelection {
     /// Every sensor that is cheap to measure.
     Global,
     /// Every sensor of the groups that are expensive to measure, or that are delivered only on
-    /// request, with a cost that is not known.
+    /// request, with a cost that is not known. A [`CounterSource`](super::CounterSource) leaves out
+    /// the counters that are filled only on request.
     Costly,
     /// These sensors, in this order.
     Custom(Vec<SelectedSensor>),
@@ -116,10 +118,10 @@ pub trait ProbeContext: Send {
     /// The failure of the source.
     fn prepare(&mut self) -> Result<(), MeasureError>;
 
-    /// Takes the data without decoding it. An implementation allocates only if a buffer has to
-    /// grow, which is an anomaly. `anomalies` is an empty list for this probe context alone, with
-    /// room for 64 items. If there are more, the first ones are kept and the rest is counted
-    /// ([`Anomaly::More`]).
+    /// Takes the data without decoding it. After `deadline` the data is of no use; `None` means no
+    /// limit. An implementation allocates only if a buffer has to grow, which is an anomaly.
+    /// `anomalies` is an empty list for this probe context alone, with room for 64 items. If there
+    /// are more, the first ones are kept and the rest is counted ([`Anomaly::More`]).
     ///
     /// # Errors
     /// The failure of the source if no data could be taken.
@@ -182,7 +184,7 @@ impl DataSources {
         self.place_of(name).or_else(|| folded().filter(|_| one()))
     }
 
-    /// Every data source.
+    /// Every data source, in the order in which they were added.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut dyn DataSource> {
         self.sources.iter_mut().map(|source| &mut **source as &mut dyn DataSource)
     }
@@ -206,7 +208,8 @@ impl DataSources {
         }
     }
 
-    /// The sensor and instances that a name selects in its data source.
+    /// The sensor and instances that a name selects in its data source. Groups and sensors are
+    /// found without regard to case.
     ///
     /// # Errors
     /// [`MeasureError::UnknownSource`], [`MeasureError::UnknownSensor`] with the nearest names, the

@@ -19,7 +19,7 @@ pub enum State {
     Prepared,
     /// The context is at work on `sample`.
     Sampling,
-    /// A sample is taken; `decode` is next.
+    /// A sample is taken; `decode` is next, or `prepare` for another sample in its place.
     Sampled,
     /// The context is at work on `decode`.
     Decoding,
@@ -76,7 +76,7 @@ impl fmt::Display for Operation {
 pub struct StateMonitor(pub(super) Arc<AtomicU8>);
 
 impl StateMonitor {
-    /// The state at this moment.
+    /// The state of the context at this moment.
     #[must_use]
     pub fn get(&self) -> State {
         State::of(self.0.load(Ordering::Acquire))

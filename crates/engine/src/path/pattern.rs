@@ -27,9 +27,9 @@ impl Token {
     }
 }
 
-/// The characters of a path, each with whether a caret stood before it. A caret before a character
-/// without a special meaning stands for itself. An error has the offset in the path and the
-/// message.
+/// The characters of a path, each with whether a caret stood before it. A caret before any
+/// character but `\`, `(`, `)`, `/`, `#`, `*` and `^` stands for itself. A NUL character is an
+/// error: its offset in the path, in bytes, and the message.
 pub(super) fn tokens(path: &str) -> Result<Vec<Token>, (usize, &'static str)> {
     const SPECIAL: &str = "\\()/#*^";
     let mut tokens = Vec::with_capacity(path.len());

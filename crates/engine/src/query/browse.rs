@@ -58,11 +58,11 @@ impl Query {
     }
 
     /// The names of the objects of a machine, or of the default source for `None`, in the shown
-    /// language and in the source's order.
+    /// language and in the source's order. Objects that the source cannot list now are left out.
     ///
     /// # Errors
-    /// [`QueryError::UnknownMachine`]; the failure of the source if its catalogue or titles cannot
-    /// be read.
+    /// [`QueryError::UnknownMachine`]; the failure of the source if it is asked for the first time,
+    /// and its catalogue or titles cannot be read.
     pub fn objects(&mut self, machine: Option<&str>) -> Result<Vec<String>, QueryError> {
         let number = self.slot_of(machine)?;
         let slot = self.sources.slot_mut(number)?;
@@ -232,8 +232,8 @@ fn rewind(source: &mut dyn Source) -> Result<(), SourceError> {
     source.recording().map_or(Ok(()), |recording| recording.seek(None))
 }
 
-/// Moves a recording behind its first `count` samples. An empty request would be cheaper, but a
-/// cache answers it without its source.
+/// Moves a recording behind its first `count` samples, whatever its position is. An empty request
+/// would be cheaper, but a cache answers it without its source.
 fn skip(source: &mut dyn Source, request: &Ask, count: u64) -> Result<(), QueryError> {
     rewind(source)?;
     let mut snapshot = Snapshot::new();

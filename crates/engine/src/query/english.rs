@@ -28,7 +28,8 @@ impl Query {
         }
     }
 
-    /// The path of a reading as [`path_of`](Self::path_of) returns it, but with English names.
+    /// The path of a reading as [`path_of`](Self::path_of) returns it, but with English names in
+    /// place of those of the shown language. Wildcards stay.
     #[must_use]
     pub fn english_path_of(&self, reading: &Reading) -> CounterPath {
         let mut path = self.path_of(reading);
@@ -42,7 +43,8 @@ impl Query {
         path
     }
 
-    /// The unit of a reading's value, found by [`unit_of`]; empty if the value has no unit.
+    /// The unit of a reading's value, found by [`unit_of`]; empty for counts, and if the unit is
+    /// not known.
     #[must_use]
     pub fn unit_of(&self, reading: &Reading) -> &'static str {
         let titles = self.titles(reading.source);

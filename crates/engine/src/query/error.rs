@@ -12,35 +12,36 @@ pub enum QueryError {
     Path(PathError),
     /// No source is known for the machine.
     UnknownMachine {
-        /// The name of the machine in the path.
+        /// The name of the machine in the path; empty if a source was asked for by an index that
+        /// the query does not have.
         name: String,
         /// The names of the machines that are known.
         known: Vec<String>,
     },
     /// The source has no such object.
     UnknownObject {
-        /// The name given.
+        /// The name that was asked for.
         name: String,
-        /// The nearest names.
+        /// The names of existing objects that are near to it, at most three, the nearest first.
         nearest: Vec<String>,
     },
     /// The object has no such counter.
     UnknownCounter {
-        /// The object.
+        /// The name of the object.
         object: String,
-        /// The name given.
+        /// The name that was asked for.
         name: String,
-        /// The nearest names.
+        /// The names of the object's counters that are near to it, at most three, the nearest first.
         nearest: Vec<String>,
     },
     /// The object has instances, and the path has no instance part.
     NeedsInstance {
-        /// The object.
+        /// The name of the object.
         object: String,
     },
     /// The object has no instances, and the path has an instance part.
     HasNoInstances {
-        /// The object.
+        /// The name of the object.
         object: String,
     },
     /// A source failed.

@@ -107,7 +107,8 @@ impl Query {
 
     /// Resolves the paths again if the catalogue or titles of a source changed, and returns what
     /// that means for a sample taken before. A path that means nothing now keeps its old targets;
-    /// their readings then say what is missing.
+    /// their readings then say what is missing. After an error of the source, the next call tries
+    /// again.
     ///
     /// If an index belongs to another object now, its samples are dropped, so that no value is made
     /// of samples of two objects.

@@ -98,7 +98,7 @@ impl<S: Source> Lookup<S> {
 
     /// The result of `look`, which searches the directory for something in the objects that
     /// `object` matches. `look` is called again each time that more of the source is known, until
-    /// it succeeds.
+    /// it succeeds. The source is asked with the deadline `until`.
     ///
     /// # Errors
     /// The error of `look` after there is nothing more to find out; [`QueryError::Source`] if the
@@ -262,8 +262,8 @@ impl<S: Source> Lookup<S> {
         self.refresh(until)
     }
 
-    /// Makes the source find out which objects have a name that `object` matches. Returns whether
-    /// the catalogue changed.
+    /// Makes the source find out which objects have the name `object` or, for a pattern with a
+    /// wildcard, which objects there are. Returns whether the catalogue changed.
     fn complete(&mut self, object: &NamePattern, until: Option<Instant>) -> bool {
         let ask = match object.as_literal() {
             Some(name) => {
@@ -310,8 +310,9 @@ impl<S: Source> Lookup<S> {
 
     /// The last step for an object that was not found. For a pattern, which may match a costly
     /// object, the costly objects are listed; returns whether the catalogue changed, so that
-    /// looking again may help, or an error if the source could not say it. For a name, the source was asked for all of its indexes before:
-    /// returns `false`, or an error if not all names could be read.
+    /// looking again may help, or an error if the source could not say it. For a name, the source
+    /// was asked for all indexes of the name before: returns `false`, or an error if not all names
+    /// could be read or looked for.
     fn look_further(
         &mut self,
         object: &NamePattern,

@@ -58,7 +58,7 @@ impl InstancePattern {
     }
 
     /// Whether the pattern means this instance and no other one of its sample: all names are the same
-    /// letter by letter, and the pattern has one order number.
+    /// letter by letter, the order number is not `#*`, and the pattern has no process ID.
     pub(super) fn is_exactly(&self, label: &InstanceLabel, identity: &Identity) -> bool {
         self.order != OrderNumber::All
             && self.parent.is_some() == label.parent.is_some()

@@ -36,7 +36,8 @@ pub struct Reading {
     /// The label of the instance; `None` for an object without instances, and if no instance
     /// matches the path.
     pub instance: Option<InstanceLabel>,
-    /// The identity of the instance; `None` if nothing in a sample matches the path.
+    /// The identity of the instance, [`Identity::Single`] for an object without instances; `None`
+    /// if nothing in a sample matches the path.
     pub identity: Option<Identity>,
     /// The raw value, base and clocks of the counter in the newest sample, also if no value could
     /// be made of them; `None` if the sample has none.
@@ -58,7 +59,8 @@ impl Reading {
         self.identity.as_ref()?.process_id()
     }
 
-    /// The role of the instance: a single thing, a sum over others, or idle time.
+    /// The role of the instance: a single thing, a sum over others, or idle time. A process that is
+    /// called `_Total` or `Idle` is a single thing.
     #[must_use]
     pub fn role(&self) -> InstanceRole {
         let is_of_process = self.process_id().is_some();

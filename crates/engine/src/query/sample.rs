@@ -77,8 +77,9 @@ pub struct ObjectSample {
 pub(crate) struct SampledInstances {
     identities: IdentityMap,
     labels: Vec<InstanceLabel>,
-    /// Start and end of each instance's counter block, in bytes from the start of the object, so
-    /// that an instance is found without a walk over the others.
+    /// Start and end of each instance's counter block, or of the only block of an object without
+    /// instances, in bytes from the start of the object, so that an instance is found without a
+    /// walk over the others.
     blocks: Vec<(u32, u32)>,
 }
 
@@ -209,8 +210,8 @@ impl ObjectSample {
         }
     }
 
-    /// Whether another sample with the same layout has the same instances in the same order, with
-    /// counter blocks of the same lengths.
+    /// Whether `object`, which has the layout of this sample, has the same instances in the same
+    /// order, with counter blocks of the same lengths.
     fn has_instances_of(&self, object: SnapshotObject<'_>) -> bool {
         let Some(own) = self.object() else { return false };
         let other = object.view();
@@ -278,7 +279,8 @@ impl ObjectSample {
         self.frame.origin()
     }
 
-    /// Start and end of each instance's counter block in the object.
+    /// Start and end of each instance's counter block, or of the only block of an object without
+    /// instances, in bytes from the start of the object.
     pub(super) fn blocks(&self) -> &[(u32, u32)] {
         &self.instances.blocks
     }

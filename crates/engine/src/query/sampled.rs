@@ -108,7 +108,8 @@ impl SampledCounter {
         self.formula.map_or(0, Formula::samples)
     }
 
-    /// The weight of the [`value`](Self::value) in a mean.
+    /// The weight that the [`value`](Self::value) made of `older` and this sample has in a mean; 1
+    /// without an older sample or a number.
     pub(super) fn weight(&self, older: Option<&Self>) -> f64 {
         let (Ok(formula), Ok(newer), Some(older)) = (self.formula, &self.raw, older) else {
             return 1.0;

@@ -51,7 +51,8 @@ impl SourceSet {
         Self { slots: vec![QuerySource::new(Box::new(source), None)], opener: None }
     }
 
-    /// Adds the source of another machine, under the name that paths use.
+    /// The same set with the source of another machine; `machine` is the name by which paths name
+    /// it.
     #[must_use]
     pub fn with_machine(mut self, machine: &str, source: impl Source + 'static) -> Self {
         self.slots.push(QuerySource::new(Box::new(source), Some(machine.to_string())));
@@ -87,7 +88,8 @@ impl SourceSet {
     }
 
     /// The source of the set with the index `number`. At the first call for a source, the source is
-    /// asked for its catalogue and titles.
+    /// asked for its catalogue and titles; an error if it does not return them, or if there is no
+    /// such source.
     pub(super) fn prepare(
         &mut self,
         number: usize,
@@ -232,8 +234,8 @@ impl QuerySource {
         self.wishes.clear();
     }
 
-    /// Adds what a path needs: the object, its wanted instances, and the counter, which is also
-    /// asked for by name if it is filled only on request.
+    /// Adds what a path needs: the object, its wanted instances, and the counter, which becomes an
+    /// extra counter of the ask if it is filled only on request.
     pub(super) fn want(
         &mut self,
         object: TitleIndex,

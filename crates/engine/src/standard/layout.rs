@@ -102,7 +102,8 @@ impl CounterValues {
         self.mask = 0;
     }
 
-    /// Sets the value of a counter. A counter that the object's table lacks is ignored.
+    /// Sets the value of a counter, which is found by the title index of its name; a value that is
+    /// too large is [fitted](Counter::fit). A counter that the object's table lacks is ignored.
     pub fn set(&mut self, counter: u32, value: u64) {
         if let Some(place) = self.object.place(counter) {
             self.put(place, value);
@@ -116,8 +117,8 @@ impl CounterValues {
         }
     }
 
-    /// Sets the value of a counter to `value`, and that of its base, the next row of the table, to
-    /// `base`.
+    /// Sets the value of a counter, as [`set`](Self::set) does, and that of its base, the next row
+    /// of the table, to `base`.
     pub fn set_with_base(&mut self, counter: u32, value: u64, base: u64) {
         if let Some(place) = self.object.place(counter) {
             self.put(place, value);

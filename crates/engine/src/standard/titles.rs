@@ -8,7 +8,8 @@ use perfhive_format::titles::{Title, TitleIndex, TitleList};
 use std::collections::BTreeMap;
 
 /// The titles of some objects and their counters: first in English, from the rows of the tables,
-/// and then in the language of each translation.
+/// and then in the language of each translation, of which titles of other objects and counters are
+/// left out.
 #[must_use]
 pub fn titles_of(objects: &[&Object], translations: &[ProvidedTitles]) -> Vec<ProvidedTitles> {
     let mut names = BTreeMap::new();

@@ -29,7 +29,8 @@ pub(super) struct SensorList {
 
 impl SensorList {
     /// The sensors of `source`, for the data source called `name`. Objects that take time to find
-    /// out are listed only if they were looked for before, or if `all` is set.
+    /// out are listed only if they were looked for before, or if `all` is `true`. An error if the
+    /// source does not return its catalogue or titles.
     pub(super) fn load(
         name: &str,
         source: &mut impl Source,

@@ -21,7 +21,7 @@ struct Measured {
 }
 
 /// The value and the raw values of a counter, for the instance with the index `place` in `sample`,
-/// the newest sample of `state`.
+/// the newest sample of `state`. The error says why there is no raw value.
 fn value(
     state: &ObjectState,
     sample: &ObjectSample,

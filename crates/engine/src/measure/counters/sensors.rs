@@ -277,7 +277,7 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
     }
 
     /// The selected sensors under their present numbers. A number may have changed since the caller
-    /// got it.
+    /// got it. An error if a sensor is gone.
     fn as_of_now(
         &mut self,
         wanted: &[SelectedSensor],
@@ -297,7 +297,8 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         wanted.iter().map(now).collect()
     }
 
-    /// The name of a sensor; counter 0 stands for the first sensor of the object.
+    /// The name of a sensor; counter 0 stands for the first sensor of the object. An error if there is
+    /// no such sensor.
     fn name_of(&mut self, sensor: SensorId) -> Result<SensorName, MeasureError> {
         if let Some(name) = self.list()?.name_of(sensor) {
             return Ok(name);
