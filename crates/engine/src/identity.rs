@@ -31,7 +31,7 @@ pub enum Identity {
         /// Process ID.
         id: u64,
         /// The raw value of the counter Elapsed Time: the start time. 0 if the object does not have
-        /// it.
+        /// it, or has the final value instead.
         start: u64,
     },
     /// A thread.
@@ -41,7 +41,7 @@ pub enum Identity {
         /// Thread ID.
         id: u64,
         /// The raw value of the counter Elapsed Time: the start time. 0 if the object does not have
-        /// it.
+        /// it, or has the final value instead.
         start: u64,
     },
     /// An instance with a number of its own (`UniqueID`).

@@ -54,8 +54,8 @@ mod source;
 mod state;
 mod time;
 
-/// The largest number of different names that an experiment's events may have: the experiment
-/// records calls under no further names, and readers of its records know no further names.
+/// The largest number of event names: an experiment records calls of at most so many different
+/// names, and readers of its records know at most so many.
 pub const MOST_EVENT_NAMES: usize = 256;
 
 pub use context::{MeasurementContext, MeasurementOptions, Readings, SampleRecord, TimeReading};

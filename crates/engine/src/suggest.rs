@@ -18,9 +18,9 @@ pub fn same_name(a: &str, b: &str) -> bool {
 }
 
 /// At most `most` names that are near to `wanted`, the nearest first: names that are a few typing
-/// errors away (a third of the length of `wanted`, or one), then names that contain `wanted`, then
-/// names that contain some of its words of three letters or more. For a text of more than 256
-/// characters the list is empty.
+/// errors away (at most a third of the length of `wanted`, but one is always allowed), then names
+/// that contain `wanted`, then names that contain some of its words of three letters or more. For a
+/// text of more than 256 characters the list is empty.
 pub fn nearest<'a>(
     wanted: &str,
     names: impl IntoIterator<Item = &'a str>,

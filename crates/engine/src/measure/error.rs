@@ -23,14 +23,15 @@ pub enum MeasureError {
     UnknownSensor {
         /// The name that was asked for.
         name: Box<SensorName>,
-        /// The names of existing sensors that are near to it, at most three, the nearest first.
+        /// The names of existing sensors that resemble `name`, at most three, the nearest first.
         nearest: Vec<String>,
     },
     /// The sensor has no such instance now.
     UnknownInstance {
         /// The name that was asked for.
         name: Box<SensorName>,
-        /// The names of existing instances that are near to it, at most three, the nearest first.
+        /// The names of existing instances that resemble the instance in `name`, at most three, the
+        /// nearest first.
         nearest: Vec<String>,
     },
     /// The data source has the sensor, and does not deliver it now.

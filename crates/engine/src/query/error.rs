@@ -22,7 +22,7 @@ pub enum QueryError {
     UnknownObject {
         /// The name that was asked for.
         name: String,
-        /// The names of existing objects that are near to it, at most three, the nearest first.
+        /// The names of existing objects that resemble `name`, at most three, the nearest first.
         nearest: Vec<String>,
     },
     /// The object has no such counter.
@@ -31,7 +31,8 @@ pub enum QueryError {
         object: String,
         /// The name that was asked for.
         name: String,
-        /// The names of the object's counters that are near to it, at most three, the nearest first.
+        /// The names of the object's counters that resemble `name`, at most three, the nearest
+        /// first.
         nearest: Vec<String>,
     },
     /// The object has instances, and the path has no instance part.

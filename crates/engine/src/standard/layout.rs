@@ -103,7 +103,8 @@ impl CounterValues {
     }
 
     /// Sets the value of a counter, which is found by the title index of its name; a value that is
-    /// too large is [fitted](Counter::fit). A counter that the object's table lacks is ignored.
+    /// too large is [fitted](super::Counter::fit). A counter that the object's table lacks is
+    /// ignored.
     pub fn set(&mut self, counter: u32, value: u64) {
         if let Some(place) = self.object.place(counter) {
             self.put(place, value);
