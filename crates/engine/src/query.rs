@@ -443,10 +443,10 @@ impl Query {
 
     /// The path of one reading, in the shown language, without wildcards. It names the machine only
     /// if the added path does. A reading without an instance gets the label of the first instance
-    /// that the path meant or, before an instance was found, the instance part of the added path.
-    /// If the added path names a process by its ID, so does this one. If the title indexes belong
-    /// to other objects now, the path is the one that was added, unless its object or counter has
-    /// wildcards.
+    /// that the path meant or, before an instance was found, the instance part of the added path,
+    /// even with wildcards. If the added path names a process by its ID, so does this one. If the
+    /// title indexes belong to other objects now, the path is the one that was added, unless its
+    /// object or counter has wildcards.
     #[must_use]
     pub fn path_of(&self, reading: &Reading) -> CounterPath {
         let named = self.items.iter().find(|item| item.id == reading.path);

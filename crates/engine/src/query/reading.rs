@@ -15,7 +15,8 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PathId(pub(super) u32);
 
-/// One counter of one instance in the newest sample.
+/// What a path reads: one counter of one instance in the newest sample, with its value or the
+/// reason why there is none.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Reading {

@@ -91,7 +91,8 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         Ok(Arc::clone(self.list.insert(list)))
     }
 
-    /// The list of all sensors, for which the source finds out all of its objects.
+    /// The list of all sensors, for which the source finds out all of its objects. Objects that are
+    /// costly even to list are in it only after [`list_costly`](Self::list_costly).
     fn whole_list(&mut self) -> Result<Arc<SensorList>, MeasureError> {
         if !std::mem::replace(&mut self.complete, true) {
             self.list = None;
