@@ -522,36 +522,37 @@ impl Draft {
             has_instances: self.has_instances,
             counters: self.counters.len(),
             values: vec![f64::NAN.to_bits(); cells],
-            instances: as_recorded(self.instances),
+            instances: as_recorded(&self.instances),
         })
     }
 }
 
-/// The names that instances had where they were recorded, each with its place in `shown`, in the order of a block. PDH
-/// shows instances of one name as `svchost`, `svchost#1`, `svchost#2`. If all before a number are there, the instances
-/// have one name, and the order by these numbers; otherwise each has the name as it is shown.
-fn as_recorded(shown: Vec<String>) -> Vec<(String, usize)> {
-    let places: HashMap<&str, usize> = (0..).zip(&shown).map(|(at, name)| (&**name, at)).collect();
-    let mut named: Vec<Option<(&str, usize)>> = vec![None; shown.len()];
-    for name in &shown {
-        let numbered = (1..).map_while(|number| places.get(&*format!("{name}#{number}")));
-        for (number, place) in (1..).zip(numbered) {
-            if let Some(place) = named.get_mut(*place) {
-                *place = Some((name, number));
+/// The names that instances had where they were recorded, each with the place in `shown` of its row, in the order of a
+/// block. PDH shows instances of one name as `svchost`, `svchost#1`, `svchost#2`. If all before a number are there, the
+/// instances have one name and stand in the order of these numbers; otherwise each has the name as it is shown.
+fn as_recorded(shown: &[String]) -> Vec<(String, usize)> {
+    let places: HashMap<&str, usize> = (0..).zip(shown).map(|(at, name)| (&**name, at)).collect();
+    let mut all: Vec<_> = shown.iter().cloned().zip(0..).collect();
+    // A name is shorter than those that it makes with numbers, which then have none of their own.
+    let mut by_length: Vec<&String> = shown.iter().collect();
+    by_length.sort_by_key(|name| name.len());
+    let mut numbered = HashSet::new();
+    for name in by_length {
+        let Some(first) = places.get(&**name).filter(|first| !numbered.contains(*first)) else {
+            continue;
+        };
+        let others = (1..).map_while(|number| places.get(&*format!("{name}#{number}")));
+        let rows: Vec<usize> = [first].into_iter().chain(others).copied().collect();
+        numbered.extend(rows.iter().skip(1).copied());
+        let mut slots = rows.clone();
+        slots.sort_unstable();
+        for (slot, row) in slots.into_iter().zip(rows) {
+            if let Some(slot) = all.get_mut(slot) {
+                *slot = (name.clone(), row);
             }
         }
     }
-    let mut all: Vec<_> = (0..)
-        .zip(&shown)
-        .zip(named)
-        .map(|((at, name), named)| {
-            let (name, number) = named.unwrap_or((name, 0));
-            (places.get(name).copied().unwrap_or(at), number, name.to_string(), at)
-        })
-        .collect();
-    // Instances of one name stand where the first of them stands.
-    all.sort_by_key(|(first, number, ..)| (*first, *number));
-    all.into_iter().map(|(_, _, name, at)| (name, at)).collect()
+    all
 }
 
 /// The place of each name in its list, by the kind of the name, a number that only its owner has, and
@@ -607,6 +608,21 @@ fn time_of(text: &str) -> Option<FileTime> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_with_numbers_are_those_of_one_name_if_none_is_missing() {
+        let of = |shown: &[&str]| {
+            let shown: Vec<_> = shown.iter().map(ToString::to_string).collect();
+            as_recorded(&shown)
+                .iter()
+                .map(|(name, row)| format!("{name} {row}"))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(of(&["a", "b", "a#1", "b#1"]), ["a 0", "b 1", "a 2", "b 3"]);
+        assert_eq!(of(&["a#2", "b", "a", "a#1"]), ["a 2", "b 1", "a 3", "a 0"]);
+        assert_eq!(of(&["a", "a#2", "b#1", "c#0"]), ["a 0", "a#2 1", "b#1 2", "c#0 3"]);
+        assert_eq!(of(&["a#1#1", "a#1", "a"]), ["a#1#1 0", "a 2", "a 1"]);
+    }
 
     #[test]
     fn times_and_banners_are_read() {
