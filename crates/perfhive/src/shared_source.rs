@@ -54,16 +54,16 @@ pub struct SharedSource {
     language: Option<LanguageId>,
     /// The faults of the last sample.
     faults: Vec<Fault>,
-    /// What the last sample may lack.
+    /// Why the last sample may lack an instance that is there.
     last: Lacks,
 }
 
 /// Why a sample may lack an instance that is there.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lacks {
-    /// The sample came from kept data, and the instance may be younger.
+    /// Whether the sample came from kept data, so that the instance may be younger than the data.
     pub(crate) young: bool,
-    /// The source left instances out that were not asked for.
+    /// Whether the source left out instances that were not asked for.
     pub(crate) others: bool,
 }
 

@@ -73,13 +73,14 @@ const MOST_BIAS: i64 = 14 * 3600 * FileTime::PER_SECOND;
 /// ns: a lag that differs more does not show the log's zone.
 const MOST_REST: u64 = 60 * FileTime::PER_SECOND as u64;
 
-/// The most machines of a log that have a frame in each sample. Further ones have one where they have values.
+/// The most machines of a log that have a frame in each sample. A machine beyond these has a frame only in the samples
+/// in which it has values.
 const MOST_MACHINES: usize = 256;
 
 /// The most [marks](Mark) of a log that are kept for seeking.
 const MOST_MARKS: usize = 4096;
 
-/// Whether a path is a file that begins as a log does; `false` where it cannot be read.
+/// Whether a path is a file that begins as a binary log of perfmon does; `false` where it cannot be read.
 pub(crate) fn is_log(path: &Path) -> bool {
     let mut first = [0; BUFFER_HEADER];
     let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
@@ -97,7 +98,8 @@ fn begins_log(buffer: &[u8]) -> bool {
         && !buffer.starts_with(b"P\0E\0R\0F\0")
 }
 
-/// The samples of a log. The log is read buffer by buffer, so a file of any size takes constant memory.
+/// The samples of a binary log of perfmon. The log is read buffer by buffer, so a file of any size takes constant
+/// memory.
 pub(crate) struct BinaryLog<R> {
     name: String,
     events: Events<R>,
@@ -112,8 +114,9 @@ pub(crate) struct BinaryLog<R> {
     faults: Vec<Fault>,
     /// The number of faults beyond [`MOST_FAULTS`].
     more_faults: usize,
-    /// Counters without a value, each with PDH's status, the number of the first sample in which it has none, and how
-    /// many samples these are.
+    /// The counters without a value, by path and by PDH's status: the number of the first sample with that status, and
+    /// how many samples have it. At most [`MOST_FAULTS`] are kept, until they become faults at the end of the first
+    /// reading.
     missing: BTreeMap<(String, u32), (u64, u64)>,
     /// Whether the log is read for the first time. Faults are added only then.
     is_first: bool,
@@ -291,8 +294,9 @@ impl<R: Read + Seek> BinaryLog<R> {
         self.rewind(None)
     }
 
-    /// Takes the mark of the next sample: notes its time, and keeps the marks of every `stride`-th
-    /// sample. Beyond [`MOST_MARKS`], every second mark is dropped and `stride` doubled.
+    /// Takes the mark of the next sample: raises `latest` of the mark kept last to the sample's time if that is later,
+    /// and keeps the marks of every `stride`-th sample. Beyond [`MOST_MARKS`], every second mark is dropped and
+    /// `stride` doubled.
     fn mark(&mut self, mark: Mark) {
         if let Some(last) = self.marks.last_mut() {
             last.latest = last.latest.max(mark.time);
@@ -366,8 +370,9 @@ impl<R: Read + Seek> BinaryLog<R> {
         }
     }
 
-    /// Puts the frames of the log's own machine in front, and adds a frame without objects for each machine that
-    /// has no value in the sample, since readers take the first frame for that of the log's own machine.
+    /// Puts the frames of the log's own machine in front, and adds a frame without objects for each machine that has no
+    /// value in the sample, since readers take the first frame for that of the log's own machine. Does nothing for a
+    /// log of one machine, and while the log is read for the first time.
     fn complete(&self, frames: &mut Vec<Arc<Frame>>) {
         // The first time the log is read, its machines are not known yet.
         let [(own, _), _, ..] = self.machines.as_slice() else { return };
@@ -391,7 +396,8 @@ impl<R: Read + Seek> BinaryLog<R> {
         }
     }
 
-    /// The data blocks of the sample in `self.record`. `at` is the sample's offset in the file, for messages.
+    /// The data blocks of the sample in `self.record`. Damaged parts are left out and become faults. `at` is the
+    /// sample's offset in the file, for messages.
     fn sample(&mut self, at: u64) -> Vec<Vec<u8>> {
         let record = std::mem::take(&mut self.record.bytes);
         let number = self.number + 1;
@@ -433,7 +439,8 @@ impl<R: Read + Seek> BinaryLog<R> {
         blocks
     }
 
-    /// Makes blocks of the counters that the sample has one by one, and adds them to `blocks`.
+    /// Makes blocks of the counters that the sample has one by one, and adds them to `blocks`; if `blocks` is still
+    /// empty then, adds a block without objects. What is left out becomes a fault. `number` is the sample's number.
     fn add_counters(&mut self, number: u64, blocks: &mut Vec<Vec<u8>>) {
         for block in self.counters.blocks(&mut self.names) {
             match block {

@@ -30,7 +30,7 @@ pub fn read_block(path: impl AsRef<Path>) -> Result<Vec<u8>, SourceError> {
 pub(crate) const NO_FILE: &str =
     "is not a regular file; write what it gives to a file first, and name that";
 
-/// The kinds of files in words, for the error about a missing file.
+/// What a data block is, and below what a title list is, for the error about a missing file.
 const BLOCK: &str = "a raw data block is what `perfhive capture FOLDER` writes for each answer, and \
                      file:FOLDER reads all of them";
 const TITLES: &str = "a title list has an index and a name in turn: the value Counter 009 of a Windows \

@@ -268,8 +268,8 @@ impl ReplaySource {
     }
 }
 
-/// The origin that stands for a label, and the label itself; 0 and `None` without a label. It is the
-/// same in every file, and no number that a live source has.
+/// The number of the origin that stands for a label, and the label itself; 0 and `None` without a label. The number is
+/// the same in every file, and is none that a live source has.
 pub(crate) fn origin_of(label: Option<&str>) -> (u64, Option<Arc<str>>) {
     let Some(label) = label else { return (0, None) };
     let mut hasher = DefaultHasher::new();

@@ -69,10 +69,9 @@ struct Section<'q> {
 }
 
 impl Arrangement {
-    /// The readings that this arrangement shows, in its order. `room` is the number of rows for
-    /// them. If they do not fit, instances are left out until they fit, or until each object has
-    /// only one instance left besides sums, idle time, and instances that a path without wildcards
-    /// names.
+    /// The readings that this arrangement shows, in its order. `room` is the number of rows for them; `None` for no
+    /// limit. If they do not fit, instances are left out until they fit, or until each object has only one instance
+    /// left besides sums, idle time, and instances that a path without wildcards names.
     #[must_use]
     pub fn of<'q>(
         &self,

@@ -413,8 +413,8 @@ impl Past {
             || inside.clone().rev().any(is_value)
     }
 
-    /// The place of the sample that is nearest to a time, the earlier of two equally near ones;
-    /// `None` if there is no sample.
+    /// The place, in [`times`](Self::times), of the sample that is nearest to a time, the earlier of two equally near
+    /// ones; `None` if there is no sample.
     #[must_use]
     pub fn nearest(&self, time: FileTime) -> Option<usize> {
         let after = self.times.partition_point(|known| *known < time);
@@ -427,8 +427,8 @@ impl Past {
         }
     }
 
-    /// The name of a line's instance in the sample at a place: `java#1` may have become `java`.
-    /// `None` for an object without instances.
+    /// The name of a line's instance in the sample at a place of [`times`](Self::times): `java#1` may have become
+    /// `java`. `None` for an object without instances.
     #[must_use]
     pub fn name_at<'a>(&self, line: &'a Line, place: usize) -> Option<&'a str> {
         let number = self.first + place as u64;
@@ -445,7 +445,7 @@ impl Past {
         format!("{}{instance}\\{}", line.what.object, line.what.counter)
     }
 
-    /// The value of a line in the sample at a place.
+    /// The value of a line in the sample at a place of [`times`](Self::times).
     ///
     /// # Errors
     /// Why there is no value, as a text for people.
@@ -477,7 +477,7 @@ impl Line {
         self.raise(value);
     }
 
-    /// Takes a value behind the others into account for the largest one.
+    /// Brings `peak` and `since_peak` up to date with a value that was appended; NaN is only a newer sample.
     fn raise(&mut self, value: f64) {
         if value >= self.peak {
             (self.peak, self.since_peak) = (value, 0);
@@ -486,7 +486,7 @@ impl Line {
         }
     }
 
-    /// Looks the largest value up after values were removed.
+    /// Finds `peak` and `since_peak` anew in all values, after some were removed.
     fn find_peak(&mut self) {
         (self.peak, self.since_peak) = (f64::NEG_INFINITY, 0);
         for place in 0..self.values.len() {

@@ -18,11 +18,11 @@ pub struct Selection {
 /// The paths from which the list of the busiest processes is made.
 #[derive(Clone, Copy, Debug)]
 pub struct TopProcesses {
-    /// `% Processor Time` of every process.
+    /// The path of `% Processor Time` of every process.
     pub time: PathId,
-    /// `ID Process` of every process.
+    /// The path of `ID Process` of every process.
     pub id: PathId,
-    /// `Working Set` of every process.
+    /// The path of `Working Set` of every process.
     pub working_set: PathId,
 }
 

@@ -340,7 +340,8 @@ impl PerformanceCounter {
         found
     }
 
-    /// Takes a sample, in which the source may leave out other instances if `alone` is set.
+    /// Takes a sample, and returns the counter of the instance in it. If `alone` is true, the source may leave out
+    /// other instances.
     fn find_in_sample(&mut self, alone: bool) -> Result<SampledCounter, NoValue> {
         let wished: &[InstanceWish] = if alone { &self.wishes } else { &[] };
         let want = |tracked: &TrackedCategory, object| {
@@ -383,8 +384,8 @@ impl PerformanceCounter {
         sample.counter(place, counter).ok_or(NoValue::CounterMissing)
     }
 
-    /// The reason in the faults of the last collection why the instance has no value. `is_it` gets
-    /// the instance that a fault names; see [`NoValue::of_fault`].
+    /// The reason in the faults of the last collection why the instance has no value; `None` if no fault tells it.
+    /// `is_it` gets the instance that a fault names; see [`NoValue::of_fault`].
     fn failed(&self, is_it: &dyn Fn(Option<&str>) -> bool) -> Option<NoValue> {
         let object = self.tracked.object_index.last_index();
         NoValue::of_fault(self.source.faults(), object, is_it)

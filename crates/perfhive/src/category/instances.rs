@@ -14,9 +14,9 @@ pub(super) enum InstanceMatch {
     Several,
 }
 
-/// Wishes that select the instances that [`find`] may choose for `text`. An empty list stands for
-/// all instances: `text` may mean any of them, it is empty, or it names `_Total` or Idle, which are
-/// made from all processes.
+/// Wishes that select the instances that [`find`] may choose for `text`. An empty list stands for all instances: `text`
+/// is empty, it may mean any of them, it has a parent or a character that paths and .NET write in different ways, or it
+/// names `_Total` or Idle, which are made from all processes.
 pub(super) fn wishes(object: TitleIndex, text: &str) -> Vec<InstanceWish> {
     // A text with a parent, or with a character that a path and .NET write in different ways.
     if text.is_empty() || text.contains(['/', '^', '(', ')', '[', ']']) {

@@ -5,7 +5,7 @@ use super::{i64_at, u32_at};
 use perfhive_format::{CounterType, Formula};
 use std::collections::HashMap;
 
-/// The number of bytes in front of the first entry.
+/// The number of bytes of a catalogue in front of its first entry.
 const HEAD: usize = 8;
 /// The first two numbers of the catalogue's record, the same in every log seen. The meaning of the
 /// first is unknown; the second is, in the words of pdh.h,
@@ -74,14 +74,15 @@ pub(super) fn read(record: &[u8]) -> Vec<Entry> {
 }
 
 impl Entry {
-    /// Whether the raw numbers of another entry mean what those of this one do.
+    /// Whether the raw numbers of both entries have the same meaning: the counter types are equal, the frequencies too
+    /// where the type takes a clock, and both entries have an instance or neither has one.
     pub(super) fn has_numbers_of(&self, other: &Self) -> bool {
         self.counter_type == other.counter_type
             && (!self.has_clock() || self.frequency == other.frequency)
             && self.instance.is_some() == other.instance.is_some()
     }
 
-    /// Whether the formula of the counter's type takes a clock, so that the frequency counts.
+    /// Whether the formula of the counter's type takes a clock, and so depends on `frequency`.
     pub(super) fn has_clock(&self) -> bool {
         Formula::of(self.counter_type).is_ok_and(|formula| formula.clock().is_some())
     }

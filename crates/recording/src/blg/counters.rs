@@ -35,10 +35,11 @@ const MOST_MISSING: usize = 64;
 /// The most UTF-16 units of an instance's name.
 const LONGEST_NAME: usize = 1024;
 
-/// The title index of the masks: 0, which stands for no name.
+/// The title index of the masks in [`Row::values`]: 0, which stands for no name.
 const NO_NAME: TitleIndex = TitleIndex(0);
 
-/// The numbers that PDH recorded of a counter.
+/// The numbers that PDH recorded of a counter: `first` is the raw value, `second` the reading of a clock or the base,
+/// and `multi` the number of timers.
 #[derive(Clone, Copy, Debug)]
 struct Raw {
     first: i64,
@@ -58,7 +59,8 @@ pub(super) struct Counters {
     /// both times, or, before such a sample, that which the log's buffers show. `None` if it is not
     /// known.
     bias: Option<i64>,
-    /// The time of the last sample that had a counter, whether with a value or without.
+    /// The time of the sample whose blocks were made last, in UTC, or in local time where `bias` is `None`. `None` if
+    /// that sample had no counter, with a value or without.
     time: Option<FileTime>,
     is_local: bool,
     /// The frequency of the machine's performance counter in Hz.
@@ -394,9 +396,9 @@ impl Object {
         Some(self.columns.len() - 1)
     }
 
-    /// Whether the row at `place` has this name and is of this sample. If `place` is the first one
-    /// behind the rows of this sample, and the row of the previous sample there has the name, that
-    /// row becomes a row of this sample, without values.
+    /// Whether the row at `place` has this name and is of this sample. If `place` is the first one behind the rows of
+    /// this sample, and the row of the previous sample there has the name, that row becomes a row of this sample,
+    /// without values, and the result is `true`.
     fn expects(&mut self, place: usize, name: &[u8]) -> bool {
         let is_next = place == self.used;
         let row = self.rows.get_mut(place).filter(|row| row.name == name);
@@ -419,8 +421,8 @@ impl Object {
         }
     }
 
-    /// The row of the `order`-th instance of a name in this sample, added where it is missing; `None` where `room` has
-    /// not as many values as an instance.
+    /// The place of the row of the `order`-th instance (from 0) of a name in this sample. A missing row is added, and
+    /// its number of values is taken off `room`; `None` where `room` has not as many values as an instance.
     fn find(&mut self, name: &[u8], order: usize, room: &mut usize) -> Option<usize> {
         let known = self.by_name.get(name).and_then(|rows| rows.get(order)).copied();
         if let Some(place) = known.filter(|place| *place < self.used) {
@@ -439,7 +441,8 @@ impl Object {
         Some(self.used - 1)
     }
 
-    /// Sets both numbers of a counter in a row.
+    /// Sets the value of a counter in a row and, if the counter's type has one, the base; notes the reading of the
+    /// clock in `clocks`.
     fn set(&mut self, row: usize, column: usize, raw: Raw) {
         let masks = self.columns.last().map_or(0, Column::end);
         let Some(column) = self.columns.get_mut(column) else { return };

@@ -11,8 +11,8 @@ const PART_HEADER: usize = 24;
 /// The kind of a buffer with events.
 const DATA: u16 = 0;
 
-/// The place where an event begins: the offset of its buffer in the file, and its own in the
-/// buffer.
+/// The place where an event begins: `buffer` is the offset of its buffer in the file, `at` the offset of the event in
+/// that buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Place {
     buffer: u64,

@@ -125,7 +125,8 @@ impl<W: Write + Seek> Trace<W> {
         Ok((self.number + 1) * BUFFER as u64)
     }
 
-    /// Writes the first buffer, which has the trace's end and length.
+    /// Writes the first buffer, in the place of an earlier version of it: the description of the trace, with the time
+    /// of the last event and the number of buffers.
     fn describe(&mut self) -> std::io::Result<()> {
         let head = &self.head;
         let mut bytes = vec![0; BUFFER_HEADER];
@@ -241,7 +242,8 @@ mod tests {
     /// its names, and when the system was started.
     const OF_TRACE: [Range<usize>; 7] =
         [0x10..0x18, 0x50..0x54, 0x60..0x68, 0x78..0x80, 0x9c..0xa8, 0xa8..0x154, 0x158..0x160];
-    /// The same of another buffer, and of an event.
+    /// What is not the same in a log that is written again, by its place in a buffer behind the first one, and in an
+    /// event.
     const OF_BUFFER: [Range<usize>; 2] = [0x10..0x18, 0x38..0x48];
     const OF_EVENT: [Range<usize>; 2] = [8..16, 40..48];
 

@@ -109,7 +109,8 @@ fn frequency(counter_type: CounterType, raw: &RawSample) -> i64 {
     }
 }
 
-/// Both numbers that PDH records of a counter, and the number of its timers (0 for types without).
+/// The numbers that PDH records of a counter: `first` is the raw value, `second` the reading of a clock or the base,
+/// and `multi` the number of timers (0 for types without).
 #[derive(Clone, Copy)]
 struct Pair {
     first: u64,
@@ -132,7 +133,7 @@ impl Pair {
 struct Values {
     single: Option<Pair>,
     rows: Vec<(String, Pair)>,
-    /// The number of rows of each name.
+    /// For each instance name, how many of the rows have it.
     orders: HashMap<String, u32>,
 }
 

@@ -144,9 +144,9 @@ pub(super) struct Definitions {
 }
 
 impl Definitions {
-    /// Adds the definitions and titles of a frame. Returns the objects that are left out because a
-    /// frame before gave their indexes other names. `None` if the payload is damaged, or its titles take more than
-    /// `room` bytes, from which those of other titles are taken off.
+    /// Adds the definitions and titles of a frame. Returns the objects that are left out because a frame before gave
+    /// their indexes other names. `room` is how many bytes titles may still take in memory beyond their texts, and is
+    /// lowered by what these titles take. `None` if the payload is damaged, or `room` is too small.
     pub(super) fn add(
         &mut self,
         mut input: Input<'_>,
@@ -187,7 +187,8 @@ impl Definitions {
     }
 }
 
-/// Reads a list of titles. Short texts take more in memory than in the file: that is taken off `room`.
+/// Reads a list of titles. A text of fewer than [`TITLE`] bytes takes more in memory than in the file: the difference
+/// is taken off `room`. `None` if the list is damaged, or `room` is too small.
 fn list(input: &mut Input<'_>, room: &mut usize) -> Option<TitleList> {
     let mut list = TitleList::default();
     for _ in 0..input.count(input.0.len())? {

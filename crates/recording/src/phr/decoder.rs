@@ -142,7 +142,7 @@ impl Decoder {
         input.0.is_empty().then_some(())
     }
 
-    /// Reads the list of segments with their predictions.
+    /// Reads the list of segments with their predictions; `None` if it is damaged.
     fn operations(&mut self, input: &mut Input<'_>) -> Option<()> {
         self.predictions.clear();
         let mut next = 0;
@@ -180,7 +180,8 @@ impl Decoder {
         }
     }
 
-    /// Adds the differences to the words of the segments.
+    /// Reads which segments differ from their predictions, and adds the differences to their words; `None` if the input
+    /// is damaged.
     fn differences(&mut self, input: &mut Input<'_>) -> Option<()> {
         self.changed.clear();
         let count = self.predictions.iter().filter(|of| **of != Prediction::Raw).count();
@@ -228,8 +229,8 @@ impl Decoder {
         (zeros == 0).then_some(())
     }
 
-    /// Adds the words of the predictions to the segments that have theirs in the same sample:
-    /// in the order of the segments, since a prediction stands before what it predicts.
+    /// Adds the words of its prediction to each segment that an earlier segment of the sample predicts. This goes in
+    /// the order of the segments, since a prediction stands before what it predicts. `None` if the sample is damaged.
     fn add_alike(&mut self) -> Option<()> {
         for (segment, prediction) in self.sample.segments.iter().zip(&self.predictions) {
             let Prediction::Alike(number) = prediction else { continue };

@@ -42,7 +42,7 @@ struct Changed {
     /// The index of the segment among all that are predicted.
     place: usize,
     number: usize,
-    /// The number of the predicting segment, in the sample before or in the same sample.
+    /// The number of the predicting segment: in this sample if `is_alike` is true, otherwise in the sample before.
     prediction: usize,
     is_alike: bool,
 }
@@ -182,7 +182,9 @@ impl Encoder {
         pair.is_some_and(|(segment, of)| sample.is_same(segment, before, of))
     }
 
-    /// Notes a segment if it differs from its prediction.
+    /// Adds the segment `number` to `changed` if it differs from its prediction: the segment `prediction` of this
+    /// sample if `is_alike` is true, otherwise of the sample before. `place` is the segment's index among all that are
+    /// predicted.
     fn compare(&mut self, number: usize, prediction: usize, is_alike: bool, place: usize) {
         let Self { sample, before, .. } = self;
         let source = if is_alike { &*sample } else { &*before };
@@ -195,8 +197,9 @@ impl Encoder {
         }
     }
 
-    /// The number, in the sample before, of the counterpart of a segment for which the segment
-    /// `next` is not the counterpart; `None` if there is none.
+    /// The number, in the sample before, of the counterpart of the segment `number`, for which the segment `next` is
+    /// not the counterpart; `None` if there is none, and for a segment of counters. `is_listed` says whether `places`
+    /// is filled for this sample; it is set when that is done.
     fn find(&mut self, number: usize, next: usize, is_listed: &mut bool) -> Option<usize> {
         let segment = *self.sample.segment(number)?;
         if segment.kind() == SegmentKind::Counters || self.before.segments.is_empty() {

@@ -41,7 +41,8 @@ pub(super) fn sync_folder(path: &Path) {
     }
 }
 
-/// Opens a file for one writer at a time, positioned at the beginning; a missing file is created.
+/// Opens a file for one writer at a time, positioned at the beginning; a missing file is created. An error where
+/// another program writes the file, or where it is not a regular file.
 pub(super) fn exclusive(path: &Path) -> Result<File, SourceError> {
     let failed = |cause: std::io::Error| write_error(path, &cause);
     let found = std::fs::metadata(path);

@@ -20,8 +20,8 @@ use zstd::stream::raw::{self, Operation as _};
 
 /// The largest amount of text in a frame, in bytes.
 const MOST_TEXT: usize = 1 << 20;
-/// The largest number of bytes of text for each byte of the file. Lines of a hundred sensors that
-/// never change reach some hundreds.
+/// The largest number of bytes of text for each byte of the file, besides [`MOST_TEXT`]; a file with more is an error.
+/// Lines of a hundred sensors that never change reach some hundreds.
 const MOST_RATIO: u64 = 1024;
 /// The shortest time between two times at which lines are brought to the disk. This is done when lines are written or
 /// the recording ends, so the last lines before a pause wait until then.
@@ -225,7 +225,7 @@ impl LineText {
         Ok(Self { frames, at: 0, gaps: 0, stream, plain, used: 0, total: 0 })
     }
 
-    /// Takes the text of the next frame of lines; the text is empty at the end of the file.
+    /// Reads the text of the next frame of lines into `plain`, which stays empty at the end of the file.
     fn advance(&mut self) -> Result<(), SourceError> {
         self.plain.clear();
         self.used = 0;

@@ -28,7 +28,7 @@ const FIRST: [u8; 8] = *b"PHR1\x01\0\0\0";
 /// searched.
 pub(super) const MOST_GAPS: usize = 10_000;
 
-/// The message where a file has more damaged places.
+/// The message where a file has more than [`MOST_GAPS`] damaged places.
 const TOO_DAMAGED: &str = "the file is damaged in too many places; the rest is left out";
 
 /// The most faults about damage that are kept.
@@ -422,8 +422,8 @@ impl Reader {
         self.keys.get(next).map_or(self.end, |key| key.offset)
     }
 
-    /// The sample of the frame at an offset; `header` was read before. Empty if the sample is not
-    /// wanted, `None` if it is damaged.
+    /// The sample of the frame at an offset; `header` was read before. `None` if it is damaged. If `is_wanted` is
+    /// false, the sample is decoded only for the samples after it, and returned without frames and faults.
     fn decode(
         &mut self,
         at: u64,

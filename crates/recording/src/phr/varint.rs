@@ -11,7 +11,7 @@ pub(super) fn put(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
-/// Appends text or bytes behind their length.
+/// Appends the length of a text or of other bytes, then the bytes.
 pub(super) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
@@ -66,7 +66,8 @@ impl<'a> Input<'a> {
         Some(taken)
     }
 
-    /// Reads bytes that stand behind their length; `None` if they are damaged.
+    /// Reads a length, then as many bytes, and returns the bytes; `None` if the input is damaged or
+    /// has fewer.
     pub(super) fn bytes(&mut self) -> Option<&'a [u8]> {
         let length = self.count(self.0.len())?;
         self.take(length)

@@ -281,7 +281,8 @@ impl RecordingWriter {
         self.synced.elapsed() >= self.options.sync || self.finished_at(time).is_some()
     }
 
-    /// The time of the file's first sample if the file is to be finished before a sample of the time `time`.
+    /// The time of the file's first sample if the file is to be finished before a sample of the time `time`; otherwise
+    /// `None`.
     fn finished_at(&self, time: FileTime) -> Option<FileTime> {
         self.begin.filter(|begin| self.options.rotation.is_due(self.offset, *begin, time))
     }
@@ -331,8 +332,8 @@ impl RecordingWriter {
         copied
     }
 
-    /// Writes the facts about the recording, such as machine and source, at the beginning. It is an
-    /// error if an existing recording is of another machine.
+    /// Writes a head, the facts about the recording such as machine and source, before the first sample of this writer.
+    /// It is an error if an existing recording is of another machine.
     fn begin(&mut self, machine: &str, time: FileTime) -> Result<(), SourceError> {
         if let Some(known) = &self.machine
             && known != machine
@@ -497,7 +498,8 @@ impl RecordingWriter {
         self.append()
     }
 
-    /// Appends the frame to the file, in one call.
+    /// Appends `self.frame` to the file, in one call, and brings it to the disk if that was last done as long ago as
+    /// `sync` says. A part that was written before an error is cut off.
     fn append(&mut self) -> Result<(), SourceError> {
         if let Err(cause) = self.file.write_all(&self.frame) {
             // A part of a frame would be in the way of the next one. Where cutting fails too,

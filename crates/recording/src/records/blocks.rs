@@ -65,12 +65,12 @@ struct EventRow {
     events: u64,
     open: u64,
     sections: u64,
-    /// The seconds of the section that ends at this sample; `None` without one.
+    /// The seconds of the section that ends at this sample; `None` without one, and if they are not known.
     seconds: Option<f64>,
     thread_seconds: Option<f64>,
 }
 
-/// The position of a sensor's value.
+/// The position of a sensor's value: the index of the object, and the indexes of instance and counter in that object.
 #[derive(Clone, Copy, Debug)]
 struct Cell {
     object: usize,

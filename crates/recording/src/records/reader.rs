@@ -35,11 +35,13 @@ struct Happening {
 
 #[derive(Clone, Copy, Debug)]
 enum What {
-    /// An event. `values` is the index of its first value, and `count` the number of its values.
+    /// An event. `is_behind_gap` says that events of its name may be missing before it, `is_by_clock` that its source
+    /// has an interval. `values` is the index of its first value, and `count` the number of its values.
     Event { kind: RecordKind, is_behind_gap: bool, is_by_clock: bool, values: u32, count: u32 },
     /// The end of the experiment, at which nothing else happens.
     Nothing,
-    /// The end of a section; NaN for a time that is not known.
+    /// The end of a section, with the seconds that it took and those of its thread's processor time, both without the
+    /// calls inside it; NaN for a time that is not known.
     Section { seconds: f64, thread_seconds: f64 },
 }
 
@@ -70,7 +72,8 @@ struct Reading {
     clocks: HashSet<String>,
     /// The number of events and values that are left out.
     left_out: u64,
-    /// For each event name, the gap that its last event states.
+    /// For each event name, by its index, the `gap` of its last record. A record with another `gap` shows that events
+    /// before it may be missing.
     gaps: HashMap<u32, u64>,
     /// The time at which each section started, and the index of the section's event name.
     sections: Vec<(FileTime, u32)>,
@@ -312,7 +315,8 @@ impl Reading {
         }
     }
 
-    /// Adds a happening at a time in seconds after the beginning of the experiment.
+    /// Adds a happening of the event name with the index `event`, at a time in seconds after the beginning of the
+    /// experiment. Beyond [`MOST_HAPPENINGS`] it is only counted as left out.
     fn push(&mut self, time: f64, event: u32, what: What) {
         self.push_at(self.at(time), event, what);
     }

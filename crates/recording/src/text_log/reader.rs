@@ -139,7 +139,8 @@ impl TextLog {
         self.faults.push(Fault::new(FaultKind::Warning, &name, what));
     }
 
-    /// Arranges the columns as objects with instances and counters.
+    /// Arranges the columns with these paths as objects with instances and counters. Columns that are not counter paths
+    /// are left out with a fault. The error says why the log cannot be read.
     fn columns(&mut self, mut paths: Vec<String>, titles: &mut MadeUpNames) -> Result<(), String> {
         // PDH puts the caption of a log behind its paths.
         if let Some(caption) = paths.pop_if(|last| !last.starts_with('\\'))
@@ -302,7 +303,8 @@ impl TextLog {
         self.record.len() == cells || self.has_caption && self.record.len() == cells + 1
     }
 
-    /// The sample of the line in `self.record`. Damage is a fault, and damaged cells have no value.
+    /// The sample of the line in `self.record`, with the faults of the lines before it in `faults`. Damage is a fault,
+    /// and damaged cells have no value.
     fn sample(&mut self, time: FileTime, mut faults: Vec<Fault>) -> Result<Sample, SourceError> {
         for (_, objects) in &mut self.machines {
             objects.iter_mut().for_each(|object| object.values.fill(f64::NAN.to_bits()));
@@ -589,7 +591,8 @@ fn bias_of(banner: &str) -> Option<i64> {
     last.parse().ok().filter(|minutes: &i64| minutes.abs() <= 24 * 60)
 }
 
-/// The time that a text of the form `MM/DD/YYYY HH:MM:SS.mmm` has, or `None`.
+/// The time that a text of the form `MM/DD/YYYY HH:MM:SS.mmm` has, with or without the fraction; `None` for any other
+/// text.
 fn time_of(text: &str) -> Option<FileTime> {
     let (date, time) = text.split_once(' ')?;
     let mut date = date.split('/').map(|part| part.parse::<u16>().ok());

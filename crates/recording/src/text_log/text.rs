@@ -64,7 +64,8 @@ impl Utf16 {
         Self { encoding, decoder, text: String::new(), read: 0, at: 0, is_ended: false }
     }
 
-    /// Decodes until something can be read, or the file ends.
+    /// Decodes until there is text to read, or the file ends. Returns the decoded bytes that are not read yet; empty at
+    /// the end of the file.
     fn fill(&mut self, file: &mut File) -> Result<&[u8]> {
         let mut piece = [0; PIECE];
         while self.read == self.text.len() && !self.is_ended {

@@ -6,22 +6,22 @@ use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// The path, machine, object and counter of a line, which share the room with those of others.
+/// The path, machine, object and counter that several lines have in common. The lines are divided among such groups.
 type Group<'a> = (&'a str, &'a str, &'a str, &'a str);
 
 fn group<'a>(path: &'a str, what: &'a What) -> Group<'a> {
     (path, &what.machine, &what.object, &what.counter)
 }
 
-/// A line, or a value of the newest sample that has none.
+/// A candidate for one of the lines: a line that exists, or a value of the newest sample that has no line.
 enum Claim<'a> {
     Line(&'a Line),
     Value(&'a Value),
 }
 
 impl Claim<'_> {
-    /// The largest value; the rank among equally large ones is that of a line whose instance is there, of a value
-    /// without a line, of a line whose instance is not there.
+    /// The largest value, and the rank among equally large ones: 0 for a line with an instance that is there, 1 for a
+    /// value without a line, 2 for a line with an instance that is not there.
     fn rank(&self) -> (f64, u8) {
         match self {
             Self::Line(line) => (line.peak, if line.is_there { 0 } else { 2 }),
@@ -36,10 +36,10 @@ impl Claim<'_> {
 }
 
 impl Past {
-    /// Divides the lines among the counters of all paths, where some values of the sample with this number have none.
-    /// Each counter gets as many as another, or as it has instances if these are fewer, and gives them to the instances
-    /// with the largest value in any kept sample. The path of each value of this sample that then has no line is noted
-    /// as left out; an instance that is not in this sample loses its line without a note.
+    /// Divides [`MOST_LINES`] lines among the counters of all paths, where the values `without` of the sample with this
+    /// number have no line. Each counter gets as many as another, or as it has instances if these are fewer, and gives
+    /// them to the instances with the largest value in any kept sample. The path of each value of this sample that then
+    /// has no line is noted as left out; an instance that is not in this sample loses its line without a note.
     pub(super) fn divide(&mut self, without: &[&Value], number: u64) {
         if without.is_empty() {
             return;

@@ -36,7 +36,7 @@ struct Kept {
     reasons: Box<[(u32, NoValue)]>,
 }
 
-/// The columns of successive samples.
+/// The columns, by number, that some successive samples have in common; `samples` is how many samples these are.
 #[derive(Clone, Debug)]
 struct List {
     columns: Box<[u32]>,

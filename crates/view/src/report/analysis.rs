@@ -317,7 +317,8 @@ impl Rows {
 }
 
 impl Row {
-    /// Notes a value that is beyond the limit of a threshold, if the threshold is for this instance.
+    /// Notes a value that is beyond the limit of a threshold, if the threshold is for this instance. `number` is the
+    /// threshold's index in the scope, `place` the counter's index in the scope's object.
     fn cross(
         &mut self,
         number: usize,

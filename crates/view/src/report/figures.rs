@@ -15,7 +15,7 @@ pub(super) const PARTS: u64 = 240;
 #[derive(Clone, Default)]
 pub(super) struct Figures {
     count: u64,
-    /// The sum of the values, each times its weight, and the sum of the weights.
+    /// The sum of the values, each times its weight; `weights` is the sum of the weights.
     weighted: f64,
     weights: f64,
     /// The times of the least and of the greatest value; `None` before the first value.
@@ -27,7 +27,8 @@ pub(super) struct Figures {
 }
 
 impl Figures {
-    /// Adds a reading of the sample with this number and time; `value` is what [`number`] returns for it.
+    /// Adds a reading of the sample with this number and time; `value` is what [`number`] returns for it. A reading
+    /// without a value adds nothing.
     pub(super) fn add(
         &mut self,
         reading: &Reading,

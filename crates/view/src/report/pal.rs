@@ -266,9 +266,9 @@ fn counters_of(node: Node<'_, '_>) -> Result<CounterSet, String> {
     })
 }
 
-/// The part of a regular expression for a whole path that matches the object:
-/// `(MSSQL|SQLServer).*:Locks` of `\(MSSQL|SQLServer).*:Locks(*)\Waits/sec`. `None` if the path
-/// has another form.
+/// The part of a regular expression for a whole path that matches the object: `(MSSQL|SQLServer).*:Locks` of
+/// `\(MSSQL|SQLServer).*:Locks(*)\Waits/sec`. `has_instances` says that the path has an instance in parentheses behind
+/// the object. `None` if the path has another form.
 fn object_expression(path: &str, has_instances: bool) -> Option<&str> {
     let (object, _) = path.strip_prefix('\\')?.rsplit_once('\\')?;
     match has_instances {

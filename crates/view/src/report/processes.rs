@@ -89,7 +89,7 @@ pub struct NameTotal {
 }
 
 /// The indexes of a process's counters in the figures of a row, in the order of
-/// [`PROCESSES`](super::chosen::PROCESSES).
+/// [`PROCESSES`](super::chosen::PROCESSES); `None` for a counter that the scope does not have.
 pub(super) struct ProcessFigures {
     places: [Option<usize>; 6],
 }
