@@ -44,7 +44,8 @@ pub fn run_in(host: HostCommand) -> bool {
 }
 
 /// The options with which this process runs libraries: the host process that [`run_in`] set, or the
-/// installed one, and the accounts that all of the user's programs share.
+/// installed one; on Linux also the folder of the accounts, which hold failures, quarantine and
+/// statistics of each provider for all of the user's programs.
 #[must_use]
 pub fn options() -> HostOptions {
     let options = HostOptions::new();
@@ -61,7 +62,8 @@ pub fn options() -> HostOptions {
 
 /// Enables a registered provider: ends its quarantine for all of the user's programs, and enables
 /// its registration if the registration is disabled. Running programs notice within seconds.
-/// Returns whether there was an account, in quarantine or not, or a disabled registration.
+/// Returns whether there was an account, in quarantine or not, or a disabled registration. On
+/// systems other than Linux it does nothing and returns `false`.
 ///
 /// # Errors
 /// Where the account or the registration cannot be written. Writing the whole machine's
@@ -105,7 +107,8 @@ fn enable_registration(_: &str) -> std::io::Result<bool> {
 }
 
 /// Removes the account of a provider, so that a later registration of the same name begins without
-/// one. The provider need not be registered. Returns whether there was an account.
+/// one. The provider need not be registered. Returns whether there was an account; on systems other
+/// than Linux always `false`.
 ///
 /// # Errors
 /// Where the account cannot be removed.
@@ -148,7 +151,7 @@ mod registered {
 
     /// Adds the registered providers of this user and of this machine to a broker, which notices
     /// later changes of the registrations. `patience` is how long a reader without a deadline waits
-    /// for these providers.
+    /// for these providers; `None` for the default time.
     pub(crate) fn with_registered(
         builder: BrokerBuilder,
         patience: Option<Duration>,

@@ -324,7 +324,8 @@ impl<R: Read + Seek> BinaryLog<R> {
         self.events.go(place).map_err(|cause| self.failed(cause))
     }
 
-    /// Reads the next sample with its mark; `None` behind the last sample.
+    /// Reads the next sample with its mark; `None` behind the last sample. A sample with a missing part is left out
+    /// with a fault.
     fn read(&mut self) -> Result<Option<(Mark, Sample)>, SourceError> {
         loop {
             let next = self.events.next().map_err(|cause| self.failed(cause))?;

@@ -18,7 +18,7 @@ pub struct MachinePart {
 }
 
 impl MachinePart {
-    /// The part of the recording `source` with blocks of the machine called `machine`.
+    /// The part of the recording `source` with blocks of the machine called `machine`, in the spelling of the blocks.
     #[must_use]
     pub fn new(source: Box<dyn Source>, machine: &str) -> Self {
         Self { source, machine: machine.to_string(), whole: Snapshot::new() }
@@ -68,7 +68,7 @@ fn push_own(whole: &Snapshot, machine: &str, name: &str, out: &mut Snapshot) {
     whole.faults().iter().for_each(|fault| out.push_fault(fault.clone()));
 }
 
-/// A catalogue as that of a machine, with the objects of all machines.
+/// A copy of a catalogue that states `machine` as its machine; the objects stay those of all machines.
 fn of_machine(catalogue: &Arc<Catalogue>, machine: &str) -> Arc<Catalogue> {
     let mut catalogue = Catalogue::clone(catalogue);
     catalogue.machine = machine.to_string();

@@ -51,7 +51,7 @@ pub enum Shape {
         y: f32,
         /// The text.
         text: String,
-        /// Whether the text ends at `x`.
+        /// Whether `x` is the text's end; otherwise it is the text's beginning.
         end: bool,
         /// The text's colour.
         colour: Rgb,

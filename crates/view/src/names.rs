@@ -143,8 +143,8 @@ impl Names {
         }
     }
 
-    /// Asks the source for the objects with names like an unknown name, so that they can be
-    /// suggested. Asks nothing if an error leaves it unknown whether an object of this name exists.
+    /// Asks the source for the objects with names like an unknown name, so that they can be suggested; an error of the
+    /// source is not kept. Asks nothing if an error leaves it unknown whether an object of this name exists.
     pub fn look_near(&mut self, source: &mut dyn Source, name: &str) {
         let near = self.titles.near(name);
         if self.failure(name).is_none() && !near.is_empty() {

@@ -3,8 +3,8 @@
 /// A colour: red, green and blue, from 0 to 255.
 pub type Rgb = (u8, u8, u8);
 
-/// Colours that people with any kind of colour vision tell apart, on dark and on light ground: those of
-/// Okabe and Ito (<https://jfly.uni-koeln.de/color/>), the black one replaced by grey.
+/// The names and values of colours that people with any kind of colour vision tell apart, on dark and on light ground:
+/// those of Okabe and Ito (<https://jfly.uni-koeln.de/color/>), the black one replaced by grey.
 pub const COLOURS: [(&str, Rgb); 8] = [
     ("blue", (86, 180, 233)),
     ("orange", (230, 159, 0)),

@@ -51,7 +51,8 @@ pub struct Line {
     values: VecDeque<f64>,
     /// The weight of each value in a mean; seven digits of it are enough.
     weights: VecDeque<f32>,
-    /// The reasons why values are missing, each with the number of the first sample for which it holds.
+    /// The reasons why values are missing, in the order of time, each with the number of the first sample for which it
+    /// holds.
     reasons: VecDeque<(u64, Arc<str>)>,
     /// The later names of the instance, each with the number of the first sample that has it.
     names: VecDeque<(u64, String)>,
@@ -147,8 +148,8 @@ impl Past {
         self.shrink();
     }
 
-    /// Adds a value of the sample with this number to its line. A second value for the same line is
-    /// ignored. Returns `false` if the instance gets no line.
+    /// Adds a value of the sample with this number to its line, or the reason why it is missing. A second value for the
+    /// same line is ignored. Returns `false` if the instance gets no line.
     fn add(&mut self, value: &Value, number: u64) -> bool {
         if let (true, None, Err(why)) = (value.is_wild, &value.instance, &value.value)
             && self.lack(value, number, &why.to_string())
@@ -194,7 +195,8 @@ impl Past {
         true
     }
 
-    /// Notes why no instance of a path has a value in this sample. Returns `false` if none of them has a line.
+    /// Notes why no instance of the path and counter of `value` has a value in the sample with this number. Returns
+    /// `false` if none of these instances has a line.
     fn lack(&mut self, value: &Value, number: u64, why: &str) -> bool {
         let length = self.times.len();
         let is_of_path = |line: &&mut Line| {

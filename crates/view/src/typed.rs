@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// Short names of the counters that people ask for most.
+/// Short names of the counters that people ask for most, each with the counter's path.
 pub const SHORT_NAMES: [(&str, &str); 20] = [
     ("cpu", r"\Processor(_Total)\% Processor Time"),
     ("cpus", r"\Processor(*)\% Processor Time"),

@@ -419,8 +419,8 @@ fn resolve(
     Ok((object.clone(), *counter))
 }
 
-/// Checks that an instance's name is given if the category has instances, and that none is given if
-/// it has no instances.
+/// Checks that an instance's name is given if the category has instances, and that none is given if it has no
+/// instances; an error otherwise.
 pub(super) fn check_instance(
     directory: &Directory,
     object: &CatalogueObject,

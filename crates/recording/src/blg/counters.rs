@@ -188,8 +188,8 @@ impl Counters {
         self
     }
 
-    /// Adds the value of a single counter (sub-record 0x0103), which `entry` describes; `None` where the sub-record
-    /// is damaged.
+    /// Adds the value of a single counter (sub-record 0x0103), which `entry`, with the index `number` in the catalogue,
+    /// describes. A value with an invalid status is remembered as missing. `None` where the sub-record is damaged.
     pub(super) fn add_single(&mut self, (number, entry): (usize, &Entry), of: &[u8]) -> Option<()> {
         let payload = of.get(..SINGLE)?;
         let status = u32_at(payload, 0)?;
@@ -217,7 +217,9 @@ impl Counters {
         Some(())
     }
 
-    /// Adds the values of several instances of a counter (sub-record 0x0203); `None` where the sub-record is damaged.
+    /// Adds the values of several instances of a counter (sub-record 0x0203), which `entry`, with the index `number` in
+    /// the catalogue, describes. Values with an invalid status are remembered as missing. `None` where the sub-record
+    /// is damaged.
     pub(super) fn add_several(
         &mut self,
         (number, entry): (usize, &Entry),
@@ -330,7 +332,8 @@ pub(super) fn without_objects(
     writer.finish().to_vec()
 }
 
-/// The UTF-16 name at an offset, without the NUL behind it; `None` where the offset is behind the record.
+/// The UTF-16 name at an offset, without the NUL behind it and cut off at [`LONGEST_NAME`]; `None` where the offset is
+/// behind the record.
 fn name_at(of: &[u8], offset: usize) -> Option<&[u8]> {
     let rest = of.get(offset..)?;
     let units = rest.chunks_exact(2).take(LONGEST_NAME);
@@ -382,7 +385,7 @@ impl Object {
         values + values.div_ceil(64)
     }
 
-    /// Adds a column for a counter and returns its place; `None` beyond [`MOST`] definitions.
+    /// Adds a column for a counter and returns its place; `None` if values and bases would be more than [`MOST`].
     fn add_column(&mut self, entry: &Entry) -> Option<usize> {
         let base = entry.counter_type.usual_base();
         let at = self.columns.last().map_or(0, Column::end);

@@ -55,9 +55,9 @@ pub(super) struct Events<R> {
     input: R,
     size: usize,
     buffer: Vec<u8>,
-    /// The offset of the buffer in memory.
+    /// The offset in the file of the buffer that is in memory.
     pub(super) start: u64,
-    /// The offset of the next buffer.
+    /// The offset in the file of the next buffer.
     next: u64,
     at: usize,
     /// The offset of the buffer at which the file is cut off; `None` if it is not cut off, and

@@ -30,7 +30,7 @@ pub struct BinaryLogCounters {
     /// that it is from.
     names: HashMap<[String; 3], (usize, usize)>,
     places: HashMap<Key, usize>,
-    /// The number of the recording to which the indexes belong that are added or written.
+    /// The number, from 0, of the recording that is being added or written, to which title indexes belong.
     recording: usize,
     conflict: Option<String>,
     perf_freq: i64,
@@ -85,8 +85,8 @@ impl BinaryLogCounters {
         self.recording += 1;
     }
 
-    /// The first counter that a recording has with another type or frequency than a recording before, or with instances
-    /// where that has none: its values cannot stand in the same log. `None` if there is no such counter.
+    /// The path of the first counter that a recording has with another type or frequency than a recording before, or
+    /// with instances where that has none: its values cannot stand in the same log. `None` if there is no such counter.
     #[must_use]
     pub fn conflict(&self) -> Option<&str> {
         self.conflict.as_deref()
@@ -272,7 +272,7 @@ impl BinaryLogWriter {
         values.rows.push((name, pair));
     }
 
-    /// Makes the record of the sample in `self.record`.
+    /// Makes the record of the sample in `self.record` from `self.values`; `time` is the sample's time in UTC.
     fn fill_record(&mut self, time: FileTime) {
         let local = self.zone.local(time);
         let record = &mut self.record;

@@ -32,7 +32,7 @@ enum Prediction {
     Before(usize),
     /// The segment of this sample with this number.
     Alike(usize),
-    /// Nothing.
+    /// Nothing: the bytes of the segment are in the payload as they are.
     Raw,
 }
 

@@ -432,7 +432,7 @@ fn put_zeros(zeros: &mut u64, out: &mut Vec<u8>) {
     }
 }
 
-/// A hasher for keys that are hashes.
+/// A hasher for keys that are hashes already: its result is the key itself.
 #[derive(Default)]
 struct Hashed(u64);
 

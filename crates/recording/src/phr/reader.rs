@@ -41,7 +41,7 @@ const MOST_RATIO: u64 = 16_384;
 pub(super) struct Frames {
     path: PathBuf,
     input: BufReader<File>,
-    /// The position in the file.
+    /// The position in the file at which the next read begins.
     at: u64,
     pub(super) length: u64,
     pub(super) payload: Vec<u8>,
@@ -363,8 +363,8 @@ impl Reader {
         &self.damage
     }
 
-    /// The offset behind the last frame with a sound payload since the last keyframe; the
-    /// keyframe's offset if none is sound. Nothing behind that offset can be read.
+    /// The offset behind the last frame with a sound payload since the last keyframe; the keyframe's offset if none is
+    /// sound. Nothing behind that offset can be read. An error for a file that is damaged in too many places.
     pub(crate) fn end_of_sound_frames(&mut self) -> Result<u64, SourceError> {
         if self.is_cut {
             return Err(error(&self.frames.path, SourceErrorKind::Malformed, TOO_DAMAGED));

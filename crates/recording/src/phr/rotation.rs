@@ -25,8 +25,8 @@ pub struct Rotation {
 }
 
 impl Rotation {
-    /// Whether a file has reached a limit: by its length `bytes`, or by the time between its first
-    /// sample (`begin`) and its next one (`next`).
+    /// Whether a file has reached a limit: by its length `bytes`, or by the time between its first sample (`begin`) and
+    /// its next one (`next`), in either direction.
     pub(super) fn is_due(&self, bytes: u64, begin: FileTime, next: FileTime) -> bool {
         // In either direction: a clock that was set back would keep a file open until it reaches the old time again.
         let span = next.0.abs_diff(begin.0);
@@ -35,8 +35,8 @@ impl Rotation {
             || self.time.is_some_and(|time| span >= limit(time))
     }
 
-    /// Names a finished file after the time of its first sample, and removes the oldest finished
-    /// files beyond the number to keep.
+    /// Names a finished file after the time of its first sample, with a number from 2 on if that name is taken, and
+    /// removes the oldest finished files beyond the number to keep.
     pub(super) fn finish(&self, path: &Path, begin: FileTime) -> Result<(), SourceError> {
         let failed = |cause: std::io::Error| write_error(path, &cause);
         let mut finished = dated(path, begin, 0);

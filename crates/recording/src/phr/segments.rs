@@ -115,8 +115,8 @@ impl Sample {
         }
     }
 
-    /// Replaces the frames of the sample and cuts them into segments. A frame that would make too
-    /// many segments becomes a single segment. The frames have at most 4 GiB together.
+    /// Replaces the frames of the sample and cuts them into segments. A frame with which the sample would have more
+    /// than half of [`MOST_SEGMENTS`] becomes a single segment. The frames have at most 4 GiB together.
     pub(super) fn set(&mut self, frames: &[Arc<Frame>]) {
         let expected = self.segments.len();
         self.clear();
@@ -164,7 +164,7 @@ impl Sample {
         &[]
     }
 
-    /// The bytes of the name of an instance; `head` is the instance's head.
+    /// The bytes of the name of an instance, with what fills them up at the end; `head` is the instance's head.
     fn name(&self, head: &Segment) -> &[u8] {
         // The number of the parent, in front of the name, changes when instances of its object come or go.
         self.bytes_of(head).get(PERF_INSTANCE_DEFINITION::SIZE..).unwrap_or_default()

@@ -307,8 +307,8 @@ impl RecordingWriter {
         self.reopen()
     }
 
-    /// Begins a new file at the same path, after the old file was finished, removed, renamed or
-    /// replaced.
+    /// Opens the path again, after the old file was finished, removed, renamed, cut or replaced. A recording that is
+    /// there is continued, whatever [`replaces`](RecordingOptions::replaces) says; without a file, a new one begins.
     fn reopen(&mut self) -> Result<(), SourceError> {
         self.options.replaces = false;
         let (finished, restarts) = ((self.samples(), self.bytes()), self.restarts);
@@ -332,8 +332,8 @@ impl RecordingWriter {
         copied
     }
 
-    /// Writes a head, the facts about the recording such as machine and source, before the first sample of this writer.
-    /// It is an error if an existing recording is of another machine.
+    /// Writes a head, the facts about the recording such as machine and source, before the first sample that this
+    /// writer appends to the file. It is an error if an existing recording is of another machine.
     fn begin(&mut self, machine: &str, time: FileTime) -> Result<(), SourceError> {
         if let Some(known) = &self.machine
             && known != machine
@@ -455,8 +455,8 @@ impl RecordingWriter {
         Ok(())
     }
 
-    /// Writes a frame that is not a sample, as a compressed stream of its own. The next sample
-    /// becomes a keyframe.
+    /// Writes the payload as a frame that is not a sample, in a compressed stream of its own, and keeps the frame for
+    /// its [copy](Self::copy_facts). The next sample becomes a keyframe.
     fn reset(&mut self, kind: FrameKind, time: FileTime) -> Result<(), SourceError> {
         let thorough = raw::Encoder::new(LEVEL_OF_NAMES);
         let thorough = thorough.map_err(|cause| write_error(&self.path, &cause))?;

@@ -229,8 +229,9 @@ impl TextLog {
         Ok(())
     }
 
-    /// Reads the next line with a time into `self.record`; returns its UTC time, or `None` at the
-    /// end of the file and where another log begins in it.
+    /// Reads the next line with a time into `self.record`. Returns the line's time in UTC; `None` at the end of the
+    /// file, and where a log with other columns or another zone begins in it. Lines without a time, and a last line
+    /// that is cut off, are passed over; the first [`MOST_FAULTS`] of them are added to `faults`.
     fn line(&mut self, faults: &mut Vec<Fault>) -> Result<Option<FileTime>, SourceError> {
         loop {
             let (line, before) = (self.line, self.lines.position().line());
@@ -368,7 +369,7 @@ impl TextLog {
             .ok_or_else(|| error(&self.path, SourceErrorKind::Malformed, "a line makes no block"))
     }
 
-    /// The data blocks of the objects' values, one for each machine.
+    /// The data blocks of the objects' values, one for each machine; `None` if an object's values do not make a block.
     fn frames(&mut self, time: FileTime) -> Option<Vec<Arc<Frame>>> {
         let clocks = Clocks {
             perf_time: time.0,

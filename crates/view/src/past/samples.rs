@@ -17,7 +17,7 @@ pub const MOST_SAMPLE_BYTES: usize = 32 << 20;
 #[derive(Clone, Debug)]
 pub struct Samples {
     kept: VecDeque<Kept>,
-    /// The lists of columns, each for as many samples as it says, in the order of the samples.
+    /// The lists of columns, in the order of the samples. Successive samples with the same columns share a list.
     lists: VecDeque<List>,
     columns: Vec<Option<Column>>,
     free: Vec<u32>,
@@ -48,7 +48,7 @@ struct List {
 struct Column {
     /// A value of the column, without its number.
     value: Value,
-    /// How many lists name the column.
+    /// How many of [`Samples::lists`] name the column.
     lists: usize,
 }
 

@@ -357,8 +357,8 @@ pub(super) struct Trend {
 }
 
 impl Trend {
-    /// The mean of the last slice of a curve less that of the first, divided by the hours between
-    /// their beginnings; `None` if fewer than two slices have values, or if no time passed between
+    /// The mean of the last slice of a curve less that of the first, divided by the hours between their beginnings,
+    /// with the times of these beginnings; `None` if fewer than two slices have values, or if no time passed between
     /// them. A slice is a thirtieth of the samples.
     pub(super) fn of(curve: &Curve, samples: u64, timeline: &Timeline) -> Option<Self> {
         let [(first, low), (last, high)] = curve.ends(samples)?;

@@ -68,7 +68,7 @@ const OBJECTS: &[(u32, &str, &[Name])] = &[
 /// The title index of Process.
 const PROCESS: u32 = 230;
 
-/// The counter of the time since the machine started.
+/// The title index and the English name of the counter of the time since the machine started.
 pub(super) const UPTIME: (u32, &str) = (674, "System Up Time");
 
 const PROCESSOR: &[Name] = &[

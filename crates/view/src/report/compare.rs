@@ -60,8 +60,8 @@ impl CounterChange {
         if larger > 0.0 { self.difference() / larger } else { 0.0 }
     }
 
-    /// The change of a counter between two reports, without its English path and its object's
-    /// index, which the caller adds.
+    /// The change of a counter between two reports, without its English path and its object's index, which the caller
+    /// adds; `path` is the path in the shown language.
     fn of(path: &str, (first, second): (&CounterReport, &CounterReport)) -> Self {
         let (one, other) = (first.summary, second.summary);
         let error = |summary: &Summary| {

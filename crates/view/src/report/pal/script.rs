@@ -376,8 +376,8 @@ impl Script<'_> {
         Ok(does && comparison.holds(left, right))
     }
 
-    /// The value of products with `+` or `-` between them, calculated from the left; 0 unless
-    /// `does` is true.
+    /// The value of products with `+` or `-` between them, calculated from the left; 0 unless `does` is true. An error
+    /// if the value is infinite or no number.
     fn sum(&mut self, does: bool) -> Result<f64, String> {
         let mut value = self.product(does)?;
         while let Some(sign) = self.operator(['+', '-']) {
@@ -387,8 +387,8 @@ impl Script<'_> {
         self.finite(value)
     }
 
-    /// The value of factors with `*` or `/` between them, calculated from the left; 0 unless `does`
-    /// is true.
+    /// The value of factors with `*` or `/` between them, calculated from the left; 0 unless `does` is true. An error
+    /// if the value is infinite or no number.
     fn product(&mut self, does: bool) -> Result<f64, String> {
         let mut value = self.factor(does)?;
         while let Some(sign) = self.operator(['*', '/']) {
