@@ -135,7 +135,7 @@ struct Part {
     open: Arc<Open>,
     /// The number of answers that this part took.
     taken: u64,
-    /// The recording as this part alone reads it, once it was out of step with the others.
+    /// The recording as this part alone reads it, once it was out of step with the others; `None` before that.
     own: Option<MachinePart>,
 }
 

@@ -424,8 +424,9 @@ impl Object {
         }
     }
 
-    /// The place of the row of the `order`-th instance (from 0) of a name in this sample. A missing row is added, and
-    /// its number of values is taken off `room`; `None` where `room` has not as many values as an instance.
+    /// The place of the row of the `order`-th instance (from 0) of a name in this sample. A missing row is added in the
+    /// place of the rows left over from the previous sample, and its number of values is taken off `room`; `None` where
+    /// `room` has not as many values as an instance.
     fn find(&mut self, name: &[u8], order: usize, room: &mut usize) -> Option<usize> {
         let known = self.by_name.get(name).and_then(|rows| rows.get(order)).copied();
         if let Some(place) = known.filter(|place| *place < self.used) {

@@ -10,16 +10,17 @@ use super::varint::{Input, unfold};
 /// The operation that ends a sample's list of segments. The list consists of operations: [`KEEP`],
 /// [`JUMP`], [`RAW`], [`ALIKE`] and at last this one.
 pub(super) const END: u8 = 0;
-/// The next segments of the sample before, as many as the following number says, predict as many
-/// segments of this sample.
+/// The operation for segments that the sample before predicts: its next segments, as many as the following number says,
+/// predict as many segments of this sample.
 pub(super) const KEEP: u8 = 1;
-/// The next [`KEEP`] begins with another segment of the sample before; the number of that segment follows.
+/// The operation by which the next [`KEEP`] begins with another segment of the sample before; the number of that
+/// segment follows.
 pub(super) const JUMP: u8 = 2;
-/// As many segments as the following number says have no prediction. Their lengths follow, and
+/// The operation for segments without a prediction, as many as the following number says. Their lengths follow, and
 /// their bytes stand behind the operations.
 pub(super) const RAW: u8 = 3;
-/// As many segments as the following number says are predicted by earlier segments of this sample.
-/// For each of them a number follows: how many segments further up its prediction lies.
+/// The operation for segments that earlier segments of this sample predict, as many as the following number says. For
+/// each of them a number follows: how many segments further up its prediction lies.
 pub(super) const ALIKE: u8 = 4;
 
 /// The largest number of segments of a sample.

@@ -58,7 +58,8 @@ pub(super) struct Encoder {
     /// not found near its expected place.
     places: HashMap<u64, usize, BuildHasherDefault<Hashed>>,
     columns: Columns,
-    /// Whether the sample is cut as the sample before. Then `changed` has the segments that differ.
+    /// Whether the sample is cut into segments in the same way as the sample before. Then `changed` has the segments
+    /// that differ.
     is_cut_alike: bool,
 }
 
@@ -289,9 +290,9 @@ type Pair<'a> = (&'a [u8], &'a [u8]);
 struct Columns {
     /// For each word, the bits in which at least one of the segments differs from its prediction.
     bits: Vec<u32>,
-    /// The numbers of the words that have such bits.
+    /// The numbers of the words in which at least one of the segments differs from its prediction.
     numbers: Vec<usize>,
-    /// The differences in the first of these words, of all segments, then those in the second, and so on.
+    /// The differences in the first word of `numbers`, of all segments, then those in the second, and so on.
     differences: Vec<u32>,
 }
 

@@ -57,7 +57,8 @@ pub struct EventRecording {
     synced: Instant,
     /// Whether the file's entry in its folder is on the disk.
     is_named: bool,
-    /// The head of a recording that replaces another one, until the first lines are written.
+    /// The head of a recording that replaces another one, until the first lines are written; `None` then, and for a new
+    /// recording.
     head: Option<String>,
 }
 

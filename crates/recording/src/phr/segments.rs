@@ -102,7 +102,8 @@ fn mix(of: u32, more: u32) -> u32 {
 #[derive(Default)]
 pub(super) struct Sample {
     pub(super) frames: Vec<Arc<Frame>>,
-    /// Shared with the sample before where both are cut alike.
+    /// The segments of all frames, in the order of the bytes; shared with the sample before where both are cut in the
+    /// same way.
     pub(super) segments: Arc<Vec<Segment>>,
 }
 
@@ -164,7 +165,7 @@ impl Sample {
         &[]
     }
 
-    /// The bytes of the name of an instance, with what fills them up at the end; `head` is the instance's head.
+    /// The bytes of the name of an instance, with the padding behind it; `head` is the instance's head.
     fn name(&self, head: &Segment) -> &[u8] {
         // The number of the parent, in front of the name, changes when instances of its object come or go.
         self.bytes_of(head).get(PERF_INSTANCE_DEFINITION::SIZE..).unwrap_or_default()

@@ -97,7 +97,7 @@ pub struct RecordingWriter {
     compressor: raw::Encoder<'static>,
     /// The payload of the frame that is being written.
     payload: Vec<u8>,
-    /// The frame that was made of the payload.
+    /// The frame that is being written: its header, and `payload` in compressed form.
     frame: Vec<u8>,
     /// For each object, whether it has instances, and the counter definitions that were written
     /// last.
@@ -128,7 +128,7 @@ impl RecordingWriter {
     /// source.
     ///
     /// # Errors
-    /// If the file is not a recording, is being written by another program, or cannot be written.
+    /// If the file is not a recording of samples, is being written by another program, or cannot be written.
     pub fn open(
         path: impl AsRef<Path>,
         source: &str,
@@ -534,10 +534,10 @@ impl RecordingWriter {
         self.finished.0 + self.samples
     }
 
-    /// The number of times that the file was removed, renamed, cut or replaced while it was
-    /// written, so that a new file was begun at its path. The samples and bytes that this writer
-    /// had written to the lost file do not count any more. A cut is seen at the next sample, anything else within
-    /// the time of [`RecordingOptions::sync`].
+    /// The number of times that the file was removed, renamed, cut or replaced while it was written, so that its path
+    /// was opened again: a missing file is begun anew, a cut one and another recording there are continued. The samples
+    /// and bytes that this writer had written to the lost file do not count any more. A cut is seen at the next sample,
+    /// anything else within the time of [`RecordingOptions::sync`].
     #[must_use]
     pub fn restarts(&self) -> u64 {
         self.restarts

@@ -54,7 +54,7 @@ pub(crate) struct TextLog {
     columns: Vec<Option<Place>>,
     /// Whether a caption stands behind the columns' names; lines may then have a cell for it.
     has_caption: bool,
-    /// The numbers of the columns with the path of an earlier column.
+    /// The numbers, from 0, of the columns with the path of an earlier column.
     repeated: HashSet<usize>,
     /// The objects of each machine, the log's own first.
     machines: Vec<(String, Vec<Object>)>,
@@ -558,7 +558,7 @@ fn as_recorded(shown: &[String]) -> Vec<(String, usize)> {
     all
 }
 
-/// The place of each name in its list, by the kind of the name, a number that only its owner has, and
+/// The place of each name in its list. The key is the kind of the name, a number that only the name's owner has, and
 /// the name.
 #[derive(Default)]
 struct Lookup(HashMap<(usize, usize, String), usize>);

@@ -46,7 +46,7 @@ struct List {
 /// The path, names and instance that all values of one counter of one instance share.
 #[derive(Clone, Debug)]
 struct Column {
-    /// A value of the column, without its number.
+    /// A value of the column with all but its number, in place of which it has an error.
     value: Value,
     /// How many of [`Samples::lists`] name the column.
     lists: usize,

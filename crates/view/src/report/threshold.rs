@@ -157,7 +157,8 @@ pub struct Threshold {
     pub title: Arc<str>,
     /// How severe it is that the threshold is crossed.
     pub severity: ThresholdLevel,
-    /// The name of the file that the threshold comes from.
+    /// The name of the file that the threshold comes from; for a threshold that is built into perfhive, where its limit
+    /// was published.
     pub origin: Arc<str>,
     /// How values are compared with the limit.
     pub comparison: Comparison,
