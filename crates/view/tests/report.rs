@@ -242,11 +242,12 @@ fn rules(thresholds: &str) -> String {
     };
     format!(
         r#"<?xml version="1.0"?><PAL><QUESTION QUESTIONVARNAME="Carts">How many carts? Count them.</QUESTION>
-        <ANALYSIS NAME="A" ENABLED="True" ID="1">{}{}{}{thresholds}</ANALYSIS>
+        <ANALYSIS NAME="A" ENABLED="True" ID="1">{}{}{}{}{thresholds}</ANALYSIS>
         <ANALYSIS NAME="B" ENABLED="True" ID="2">{}<THRESHOLD NAME="x"><CODE>Anything</CODE></THRESHOLD></ANALYSIS></PAL>"#,
         set("Carts1", r"\Shop(*)\Carts"),
         set("Cpus", r"\Processor(*)\% Processor Time"),
         set("Sets", r"\Process(*)\Working Set"),
+        set("Both", r"\Shop(*)\*"),
         set("None", r"\Nothing(*)\Here"),
     )
 }
@@ -304,6 +305,10 @@ fn rules_of_pal_are_evaluated_or_named_with_the_reason() {
         ]
     );
     assert_eq!((first.evaluated, first.without_counters), (4, 1));
+    // Each of two counters is counted for the one instance.
+    let code = format!("$limit = $Both.Count * 15\n{}", call("Carts1", "$limit"));
+    let both = report(&minute(), Some(&rules(&threshold("both", &code))), &[]);
+    assert_eq!((found(&both), both.unevaluated.len()), (vec![a("both", 30.0)], 0));
     // With the answer the threshold is evaluated.
     let second = report(&minute(), Some(&rules(&all)), &[("carts", "4")]);
     assert!(found(&second).contains(&a("asks", 40.0)), "{:?}", found(&second));

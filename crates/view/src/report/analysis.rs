@@ -212,11 +212,9 @@ impl Analysis {
         let count = |set: &CounterSet| {
             let mut count = 0;
             for (scoped, rows) in self.scope.objects.iter().zip(&self.objects) {
-                let is_of_set = scoped.counters.iter().any(|one| set.is_about(scoped, one));
-                if is_of_set {
-                    let rows = rows.rows.iter();
-                    count += rows.filter(|row| set.has(row.label.as_ref())).count() as u64;
-                }
+                let counters = scoped.counters.iter().filter(|one| set.is_about(scoped, one));
+                let rows = rows.rows.iter().filter(|row| set.has(row.label.as_ref()));
+                count += (counters.count() * rows.count()) as u64;
             }
             count
         };
