@@ -27,8 +27,9 @@ const AT_ONCE: usize = 128;
 /// The largest number of failed queries for indexes without an owner in one search. Each failure
 /// may cost a buffer of the largest size.
 const FAILURES: usize = 64;
-/// The costly objects of Windows itself: Image, Process Address Space, Thread Details, Full Image,
-/// Job Object Details and Heap. They are left out when `Global` is read by indexes.
+/// The title indexes of the costly objects of Windows itself: Image, Process Address Space, Thread Details, Full Image,
+/// Job Object Details and Heap, in this order. They are not in `Global`, and so not among the indexes that are asked
+/// for in its place after it failed as a whole.
 pub(crate) const COSTLY: [u32; 6] = [740, 786, 816, 1408, 1548, 1760];
 
 impl Service {

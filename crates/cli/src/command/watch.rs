@@ -39,8 +39,8 @@ enum Face {
 /// A running watch.
 struct Watching {
     output: Output,
-    /// The first line of rows for programs, which has their keys; empty for people. It is written with the first
-    /// sample, so that a file is replaced only once there is a sample.
+    /// The first line of CSV and TSV, which has the keys; empty for JSON, and where `face` is not [`Face::Rows`]. It is
+    /// written with the first sample, so that a file is replaced only once there is a sample.
     head: String,
     face: Face,
     faults: Faults,

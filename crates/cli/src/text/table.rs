@@ -269,9 +269,9 @@ fn push_line<'a>(
     out.push('\n');
 }
 
-/// A text that fits into `room` columns. If it is too long, an ellipsis replaces what stands before
-/// its first parenthesis, or else its middle: the end of a name distinguishes it as often as the
-/// beginning.
+/// The text, shortened if it is wider than `room` columns (at least 1). An ellipsis then replaces all that stands
+/// before the first parenthesis. Without a parenthesis, or if what remains is still too wide, it replaces the middle:
+/// the end of a name distinguishes it as often as the beginning.
 pub(crate) fn shortened(text: &str, room: usize) -> String {
     if width(text) <= room {
         return text.to_string();

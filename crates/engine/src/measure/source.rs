@@ -104,9 +104,9 @@ pub enum SensorInstances {
 /// A selection of sensors of one data source, ready to be measured. A
 /// [`MeasurementContext`](super::MeasurementContext) calls the methods in the right order.
 pub trait ProbeContext: Send {
-    /// Adds the readings of the baseline to `out`, as [`decode`](Self::decode) does. The readings
-    /// show which values there will be; a counter that needs two samples has no value yet. The
-    /// method is called once, before any other method.
+    /// Adds the readings of the baseline, the sample that [`probe`](DataSource::probe) took, to `out`, as
+    /// [`decode`](Self::decode) does. The readings show which values there will be; a counter that needs two samples
+    /// has no value yet. The method is called once, before any other method. By default it adds nothing.
     fn baseline(&mut self, out: &mut Vec<SensorReading>) {
         let _ = out;
     }

@@ -338,8 +338,9 @@ impl<'a> Reader<'a> {
         Ok(offset)
     }
 
-    /// Reads a counter. `structs` are the structures of its set; a `field` without a `struct` lies
-    /// in the first of them.
+    /// The counter that an element `<counter>` declares. `offset` is the offset of its name; `structs` are the names of
+    /// the structures of its set, and a `field` without a `struct` lies in the first of them. An error if an attribute
+    /// is missing or invalid.
     fn counter(
         &mut self,
         node: Node<'a, 'a>,

@@ -109,8 +109,8 @@ pub(crate) struct HostedLibrary {
     /// The time that the last call of Collect took, or has taken so far.
     took: Duration,
     next_id: u32,
-    /// The number of failures, including those that other readers met. [`CALM`] collections in a row
-    /// without a failure set it to 0.
+    /// The number of failures of this library, added to those in a row that other readers had met before
+    /// ([`after`](Self::after)). [`CALM`] collections in a row without a failure set it to 0.
     failures: u32,
     /// The number of collections since the last failure.
     good: u32,

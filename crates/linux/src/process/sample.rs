@@ -117,8 +117,9 @@ impl Sample {
         (self.count, self.absent) = (0, 0);
     }
 
-    /// Sets times (100 ns units) and page faults. In an empty sample the other values from `stat`
-    /// become 0.
+    /// Sets the times (100 ns units), and the numbers of all page faults and of major ones. After
+    /// [`clear`](Self::clear) the sample then has the other values from `stat`, too, but these are the values from
+    /// before: they must not be read.
     pub(super) fn set_used(&mut self, [user, kernel]: [u64; 2], [faults, major]: [u64; 2]) {
         self.count = self.count.max(STAT_COUNTERS);
         let values = [user.saturating_add(kernel), user, kernel, faults, major];

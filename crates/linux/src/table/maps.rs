@@ -7,8 +7,9 @@ use perfhive_format::{CounterType as T, DetailLevel};
 
 pub(crate) static OBJECTS: &[&Object] = &[&IMAGE, &FULL_IMAGE, &ADDRESS_SPACE, &THREAD_DETAILS];
 
-/// The title indexes of the memory counters, which stand at the end of the counter blocks. They are
-/// read from `smaps` or, for Process Address Space, from `smaps_rollup`.
+/// The title indexes of the memory counters of Image, Full Image and Process Address Space, the last counters in their
+/// counter blocks. The values come from `smaps`; for Process Address Space from `smaps_rollup`, unless `smaps` is read
+/// anyway.
 pub(crate) const MEMORY_COUNTERS: [u32; 4] = [
     index_of!(IMAGE, "Resident Bytes"),
     index_of!(IMAGE, "Proportional Bytes"),

@@ -199,8 +199,8 @@ const FOLDERS: u32 = 64;
 struct Folder(PathBuf);
 
 impl Folder {
-    /// A new folder below the one for temporary files, which this process alone writes. An error if
-    /// it cannot be made.
+    /// A new folder below the one for temporary files, which gives it its access rights. Its name has this process's
+    /// ID. An error if it cannot be made.
     fn new() -> Result<Self, RegisterError> {
         let temporary = std::env::temp_dir();
         let mut number = 0;

@@ -69,8 +69,9 @@ impl Around {
         Self { seconds: window.as_secs_f64(), ..Self::default() }
     }
 
-    /// Adds a reading of an interval, with its time in seconds. A reading that finds no room is
-    /// only counted as left out, and a value that is not finite is ignored.
+    /// Adds the value that a sensor had at an event of an interval (a source whose events come at fixed distances),
+    /// with the time of that event in seconds. Without room for it, it is only counted as left out; with room, a value
+    /// that is not finite is ignored.
     pub(in crate::command) fn add_reading(&mut self, sensor: &str, time: f64, value: f64) {
         let is_full = self.kept >= MOST
             || !self.readings.contains_key(sensor) && self.readings.len() >= MOST_PAIRS;
