@@ -62,7 +62,9 @@ impl MadeUpNames {
 
     /// The title index of a name. A name without an index gets a new one.
     pub(crate) fn index(&mut self, name: &str) -> TitleIndex {
-        if let Some(index) = self.known.get(name) {
+        let is_it = |(known, _): &&(&str, u32)| known.eq_ignore_ascii_case(name);
+        let of_processes = || self.known.get(OF_PROCESSES.iter().find(is_it)?.0);
+        if let Some(index) = self.known.get(name).or_else(of_processes) {
             return *index;
         }
         // Names have even indexes, and their help texts the odd ones behind.

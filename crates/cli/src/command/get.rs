@@ -11,7 +11,7 @@ use crate::text::records::{Records, Shape};
 use crate::text::style::Style;
 use crate::text::table::{Align, Table};
 use crate::text::wide::Wide;
-use perfhive::{CookedValue, NoValue, Query, QueryError, Reading, ValueError};
+use perfhive::{CookError, CookedValue, NoValue, Query, QueryError, Reading, ValueError};
 use perfhive_view::{Arrangement, Detail, Field, History, Order, Row, RowValue};
 use std::time::{Duration, Instant};
 
@@ -41,7 +41,8 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
     let mut all = rows_of(&query, None);
     let mut notes = missing_instances(&query);
     // A provider makes some gauges, such as the power of an energy meter, from two samples.
-    if query.samples_needed() > 1 || query.is_live() && lacks_a_whole_path(&query, &paths) {
+    let needs_two = query.samples_needed() > 1;
+    if needs_two || lacks_a_whole_path(&query, &paths) {
         if query.is_live() {
             std::thread::sleep(args.interval.saturating_sub(start.elapsed()));
         }
@@ -51,7 +52,8 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
                 notes = missing_instances(&query);
             }
             Err(error) if error.is_end_of_data() => {
-                notes.push(format!("{error}, and some of these counters need two"));
+                let note = || format!("{error}, and some of these counters need two");
+                notes.extend(needs_two.then(note));
             }
             Err(error) => return Err(error.into()),
         }
@@ -136,13 +138,17 @@ fn curves(
     }
 }
 
-/// Whether some path has readings, but the data has no value for any of them.
+/// Whether some path has readings, but the data has no value for any of them and may have one in the next sample: a live
+/// source for counters that are made from two samples, a text log for rates, which are blank in its first line.
 fn lacks_a_whole_path(query: &Query, paths: &[Added]) -> bool {
+    let is_live = query.is_live();
+    let is_lacking = |why: &NoValue| match why {
+        NoValue::Data(ValueError::OutsideBlock { .. } | ValueError::Absent) => is_live,
+        NoValue::Cook(CookError::NotFinite) => !is_live,
+        _ => false,
+    };
     paths.iter().flatten().any(|id| {
         let mut readings = query.readings_of(*id).peekable();
-        let is_lacking = |why: &NoValue| {
-            matches!(why, NoValue::Data(ValueError::OutsideBlock { .. } | ValueError::Absent))
-        };
         readings.peek().is_some()
             && readings.all(|reading| reading.value.as_ref().is_err_and(is_lacking))
     })

@@ -607,6 +607,28 @@ fn processes_of_a_text_log_have_their_numbers() {
     assert!(error.contains("no sample in the part"), "{error}");
 }
 
+/// typeperf writes paths as they are typed, and the first line of a log has no rates.
+#[test]
+fn get_of_a_text_log_has_rates_and_processes_in_any_case() {
+    let folder = Folder::new();
+    let text = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\process(web)\\id process\",\"\\\\A\\process(web)\\% processor time\"\r\n\
+                \"11/24/2026 10:00:00.000\",\"304\",\" \"\r\n\"11/24/2026 10:00:01.000\",\"304\",\"5\"\r\n";
+    let source = format!("file:{}", folder.file("a.csv", text));
+    let path = r"\Process(pid:304)\% Processor Time";
+    let found = perfhive(["get", "-s", &source, path, "--json"]).json();
+    assert_eq!(found[0]["value"].as_f64(), Some(5.0));
+    // A log of one line has none, which is no error of its own.
+    let one = folder
+        .file("b.csv", text.lines().take(2).map(|line| format!("{line}\r\n")).collect::<String>());
+    let run = perfhive(["get", "-s", &format!("file:{one}"), path]);
+    assert!(
+        run.out.contains("no value was recorded") && !run.err.contains("need two"),
+        "{}{}",
+        run.out,
+        run.err
+    );
+}
+
 /// PDH shows processes of one name as `web`, `web#1`, `web#2`.
 #[test]
 fn processes_of_one_name_in_a_text_log_are_those_of_one_name() {
