@@ -33,7 +33,7 @@ pub struct PerfEvent {
     pub gap: u64,
     /// The place on the thread's stack of the function call that starts or ends here; `None` where it is not known. A
     /// start and an end with different places make no section: one of the two is of another call, which did not
-    /// return or whose return was not reported.
+    /// return, or of which the return was not reported.
     pub frame: Option<u64>,
 }
 

@@ -59,8 +59,8 @@ pub(super) struct Counters {
     /// both times, or, before such a sample, that which the log's buffers show. `None` if it is not
     /// known.
     bias: Option<i64>,
-    /// The time of the sample whose blocks were made last, in UTC, or in local time where `bias` is `None`. `None` if
-    /// that sample had no counter, with a value or without.
+    /// The time of the sample of the blocks that were made last, in UTC, or in local time where `bias` is `None`.
+    /// `None` if that sample had no counter, with a value or without.
     time: Option<FileTime>,
     is_local: bool,
     /// The frequency of the machine's performance counter in Hz.
@@ -302,8 +302,8 @@ impl Counters {
         blocks
     }
 
-    /// A block without objects for the sample whose blocks were made last: what a sample leaves in which no counter
-    /// has a value. `None` if the sample had no counter.
+    /// A block without objects for the sample of the blocks that were made last: what a sample leaves in which no
+    /// counter has a value. `None` if the sample had no counter.
     pub(super) fn block_without_objects(&self) -> Option<Vec<u8>> {
         let machine = &self.objects.first()?.machine;
         let time = self.time?;

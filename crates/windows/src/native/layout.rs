@@ -36,7 +36,7 @@ impl Filled {
     }
 }
 
-/// Copies the values at the positions whose bits are set in `mask` to `out`, in order, and returns
+/// Copies the values at the positions of the bits that are set in `mask` to `out`, in order, and returns
 /// the copied ones.
 pub(super) fn pick<'a>(values: &[u64], mask: u64, out: &'a mut [u64; MOST]) -> &'a [u64] {
     let wanted = (0..).zip(values).filter(|(place, _)| mask & (1u64 << place) != 0);

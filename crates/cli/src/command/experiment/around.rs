@@ -69,7 +69,7 @@ impl Around {
         Self { seconds: window.as_secs_f64(), ..Self::default() }
     }
 
-    /// Adds the value that a sensor had at an event of an interval (a source whose events come at fixed distances),
+    /// Adds the value that a sensor had at an event of an interval (a source of events at fixed distances),
     /// with the time of that event in seconds. Without room for it, it is only counted as left out; with room, a value
     /// that is not finite is ignored.
     pub(in crate::command) fn add_reading(&mut self, sensor: &str, time: f64, value: f64) {
