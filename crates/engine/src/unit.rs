@@ -9,7 +9,9 @@ use perfhive_format::CounterType;
 /// such as Bytes, KBytes or Megabytes, or because the counter, such as Working Set, or its object,
 /// such as Image, is known for amounts of bytes. A counter with a name that begins with a percent
 /// sign, or that is known for shares, such as CPU Limit, is a percentage, unless the type says that
-/// the value is in seconds.
+/// the value is in seconds. Of a [`PERF_DOUBLE_RAW`](CounterType::PERF_DOUBLE_RAW), which is any counter of a text log,
+/// the name also says whether it is a rate (`/sec` at its end) or a time in seconds (`sec/` in it, as in Avg. Disk
+/// sec/Read).
 ///
 /// ```
 /// use perfhive_engine::unit_of;
@@ -24,6 +26,16 @@ use perfhive_format::CounterType;
 #[must_use]
 pub fn unit_of(counter_type: CounterType, object: &str, counter: &str) -> &'static str {
     let per_second = match counter_type.unit() {
+        "" if counter_type == CounterType::PERF_DOUBLE_RAW => {
+            if counter.contains(" sec/") || TIMES.contains(&counter) {
+                return "s";
+            }
+            // Windows has Split IO/Sec, too.
+            counter
+                .as_bytes()
+                .last_chunk()
+                .is_some_and(|end: &[u8; 4]| end.eq_ignore_ascii_case(b"/sec"))
+        }
         "" => false,
         "1/s" => true,
         unit => return unit,
@@ -56,6 +68,9 @@ const AMOUNTS: [&str; 4] = ["Working Set", "Commit Limit", "Huge Page Size", "MT
 /// Windows' objects about maps of memory. Their counters count bytes, except for identifiers and
 /// numbers of mappings.
 const OF_MEMORY: [&str; 3] = ["Image", "Full Image", "Process Address Space"];
+
+/// Windows' counters of the type [`PERF_ELAPSED_TIME`](CounterType::PERF_ELAPSED_TIME).
+const TIMES: [&str; 2] = ["Elapsed Time", "System Up Time"];
 
 /// Names of counters that are percentages without a percent sign.
 const SHARES: [&str; 1] = ["CPU Limit"];
@@ -92,6 +107,18 @@ mod tests {
         assert_eq!(unit_of(share, "Web Shop", "Bytes of something"), "%");
         let rate = CounterType::PERF_COUNTER_BULK_COUNT;
         assert_eq!(unit_of(rate, "Memory", "Working Set Refaults/sec"), "1/s");
+        for (name, unit) in [
+            ("Disk Read Bytes/sec", "B/s"),
+            ("Disk Reads/sec", "1/s"),
+            ("Split IO/Sec", "1/s"),
+            ("Avg. Disk sec/Read", "s"),
+            ("Avg. Disk Bytes/Read", "B"),
+            ("Elapsed Time", "s"),
+            ("% Disk Time", "%"),
+            ("Thread Count", ""),
+        ] {
+            assert_eq!(unit_of(CounterType::PERF_DOUBLE_RAW, "Disk", name), unit, "{name}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 mod header;
 mod number;
+mod objects;
 mod path;
 mod reader;
 mod text;

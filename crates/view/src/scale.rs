@@ -4,6 +4,9 @@ use crate::number::{bytes_scaled, push_cooked, push_float, push_grouped};
 use perfhive_format::{CookedValue, CounterKind, CounterType, NumberBase};
 use std::fmt::Write as _;
 
+/// 2^53: below it, a double is exactly the count that was written.
+const MOST_COUNT: f64 = 9_007_199_254_740_992.0;
+
 /// A number and its unit, written for people.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shown {
@@ -41,6 +44,7 @@ impl Quantity<'_> {
     /// A value of this quantity, written with this detail.
     #[must_use]
     pub fn shown(self, value: CookedValue, detail: Detail) -> Shown {
+        let value = self.counted(value);
         let mut number = String::new();
         let is_hex = self.counter_type.is_some_and(is_hex);
         match (value, detail) {
@@ -94,6 +98,20 @@ impl Quantity<'_> {
     pub fn rounded(self, value: CookedValue) -> Option<(CookedValue, String)> {
         let (scaled, unit) = self.scaled(value)?;
         Some((CookedValue::Float((scaled * 10.0).round() / 10.0), unit))
+    }
+
+    /// The value, as an integer if it is a whole number of no unit: text logs have counts as doubles, too.
+    fn counted(self, value: CookedValue) -> CookedValue {
+        match (self.counter_type, value) {
+            (Some(CounterType::PERF_DOUBLE_RAW), CookedValue::Float(number))
+                if self.unit.is_empty()
+                    && number.fract() == 0.0
+                    && (0.0..MOST_COUNT).contains(&number) =>
+            {
+                CookedValue::Integer(number as u64)
+            }
+            _ => value,
+        }
     }
 
     /// Whether the values are times since a start, in seconds.
@@ -179,5 +197,8 @@ mod tests {
         let address = CookedValue::Integer(0x7ff8_ae85_2dc3);
         assert_eq!(text(hex, address, Detail::Full), "0x7ff8ae852dc3");
         assert_eq!(text(of(LARGE, ""), CookedValue::Integer(1234), Detail::Full), "1,234");
+        let double = of(CounterType::PERF_DOUBLE_RAW, "");
+        assert_eq!(text(double, CookedValue::Float(1234.0), Detail::Brief), "1,234");
+        assert_eq!(text(double, CookedValue::Float(1234.5), Detail::Brief), "1,234.500");
     }
 }

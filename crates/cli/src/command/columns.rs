@@ -2,8 +2,8 @@
 //! its columns keep their order, since scripts find columns by their place; otherwise the samples give the order.
 
 use crate::args::Global;
-use perfhive::{InstanceLabel, OrderNumber, PathId, Query, Reading, TitleIndex};
-use std::collections::HashMap;
+use perfhive::{CounterPath, InstanceLabel, OrderNumber, PathId, Query, Reading, TitleIndex};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// The identity of a column: its machine, object, instance (with the instance's number; `None` without instances)
@@ -66,12 +66,14 @@ impl Columns {
 
     /// The path of a reading's column in the text logs that are read; `None` if they have no column for the reading.
     fn known_path(&self, query: &Query, reading: &Reading) -> Option<&str> {
-        let label = reading.instance.as_ref();
-        if self.known.is_empty() || label.is_some_and(|label| label.order > 0) {
+        if self.known.is_empty() {
             return None;
         }
         let (object, counter) = query.english_names_of(reading);
-        let instance = label.map(|label| format!("({})", label.name));
+        let instance = reading.instance.as_ref().map(|label| match label.order {
+            0 => format!("({})", label.name),
+            order => format!("({}#{order})", label.name),
+        });
         let path = format!(r"\{object}{}\{counter}", instance.unwrap_or_default());
         let full = format!(r"\\{}{path}", reading.machine);
         // A log of one machine may leave the machine out of its paths.
@@ -79,8 +81,16 @@ impl Columns {
     }
 
     /// Puts the columns of text logs in the order of the logs, before all others. A column that a log has twice
-    /// is there twice.
-    pub(super) fn arrange(&mut self) {
+    /// is there twice. With `keeps_blank`, columns that are blank in all lines are added: no sample has their instances.
+    pub(super) fn arrange(&mut self, keeps_blank: bool) {
+        if keeps_blank {
+            let added: HashSet<String> =
+                self.paths.iter().map(|path| path.to_lowercase()).collect();
+            let is_blank = |path: &&String| {
+                path.parse::<CounterPath>().is_ok() && !added.contains(&path.to_lowercase())
+            };
+            self.paths.extend(self.known.keys().filter(is_blank).cloned());
+        }
         let mut order = Vec::new();
         for (column, path) in self.paths.iter().enumerate() {
             let places = self.known.get(path).map_or(&[usize::MAX][..], Vec::as_slice);

@@ -208,11 +208,11 @@ pub(super) fn columns(global: &Global, paths: &[String]) -> Result<(Columns, u64
             columns.add(query, reading);
         }
     })?;
-    columns.arrange();
-    match columns.is_empty() {
-        true => Err(no_counters(global)),
-        false => Ok((columns, samples)),
+    if columns.is_empty() {
+        return Err(no_counters(global));
     }
+    columns.arrange(paths.is_empty());
+    Ok((columns, samples))
 }
 
 /// Reads a recording, and calls `with` for each reading. Returns the number of samples.

@@ -11,7 +11,7 @@ use crate::text::records::{Records, Shape};
 use crate::text::style::Style;
 use crate::text::table::{Align, Table};
 use crate::text::wide::Wide;
-use perfhive::{CookError, CookedValue, NoValue, Query, QueryError, Reading, ValueError};
+use perfhive::{CookedValue, CounterType, NoValue, Query, QueryError, Reading, ValueError};
 use perfhive_view::{Arrangement, Detail, Field, History, Order, Row, RowValue};
 use std::time::{Duration, Instant};
 
@@ -138,19 +138,18 @@ fn curves(
     }
 }
 
-/// Whether some path has readings, but the data has no value for any of them and may have one in the next sample: a live
-/// source for counters that are made from two samples, a text log for rates, which are blank in its first line.
+/// Whether some path has readings, but none with a value, and may have one in the next sample: of a live source counters
+/// that are made from two samples, of a text log any, since rates are blank in its first line.
 fn lacks_a_whole_path(query: &Query, paths: &[Added]) -> bool {
     let is_live = query.is_live();
-    let is_lacking = |why: &NoValue| match why {
-        NoValue::Data(ValueError::OutsideBlock { .. } | ValueError::Absent) => is_live,
-        NoValue::Cook(CookError::NotFinite) => !is_live,
-        _ => false,
+    let is_lacking = |reading: &Reading| match &reading.value {
+        Err(NoValue::Data(ValueError::OutsideBlock { .. } | ValueError::Absent)) if is_live => true,
+        Err(_) => !is_live && reading.counter_type == CounterType::PERF_DOUBLE_RAW,
+        Ok(_) => false,
     };
     paths.iter().flatten().any(|id| {
         let mut readings = query.readings_of(*id).peekable();
-        readings.peek().is_some()
-            && readings.all(|reading| reading.value.as_ref().is_err_and(is_lacking))
+        readings.peek().is_some() && readings.all(is_lacking)
     })
 }
 

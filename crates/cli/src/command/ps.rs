@@ -19,7 +19,7 @@ use crate::text::records::Records;
 use crate::text::style::Style;
 use crate::text::table::{Align, Layout, Table};
 use columns::Column;
-use perfhive::format::{CounterBlock, CounterPlan, PerfObject, cook_with};
+use perfhive::format::{CounterBlock, CounterPlan, CounterType, PerfObject, cook_with};
 use perfhive::{
     CookOptions, CookedValue, NamePattern, Snapshot, TitleIndex, is_identifier, unit_of,
 };
@@ -44,19 +44,19 @@ pub(super) fn run(global: &Global, args: &Ps) -> Outcome {
     let mut newer = Snapshot::new();
     processes.collect(&mut session, &extra, &mut newer)?;
     let plans = CounterPlan::all(processes.of(&newer, global)?.view());
-    let two = |column: &Column| {
-        let plan = column.counter.and_then(|counter| plan(&plans, counter));
-        plan.is_some_and(|plan| plan.counter_type.samples() == 2)
-    };
-    let needs_two = chosen.columns.iter().any(two);
+    let type_of = |column: &Column| Some(plan(&plans, column.counter?)?.counter_type);
+    let types = || chosen.columns.iter().filter_map(type_of);
+    let needs_two = types().any(|one| one.samples() == 2);
     let is_live = session.source.is_live();
+    // The doubles of a text log may be rates, which are blank in its first line.
+    let is_text = !is_live && types().any(|one| one == CounterType::PERF_DOUBLE_RAW);
     let mut replay = Replay::of(global, args.speed, is_live)?;
     let mut exit = Exit::Done;
     let mut next = start;
     let mut records = None;
     let mut lacking = Vec::new();
     for number in 0..args.count {
-        if number > 0 || needs_two {
+        if number > 0 || needs_two || is_text {
             next = following(next, args.interval, Instant::now());
             if is_live {
                 std::thread::sleep(next.saturating_duration_since(Instant::now()));
@@ -67,8 +67,10 @@ pub(super) fn run(global: &Global, args: &Ps) -> Outcome {
                 Err(error) if error.is_end_of_data() && number > 0 => break,
                 // The recording has one sample: all columns but the rates have values.
                 Err(error) if error.is_end_of_data() => {
-                    complain(&format!("{error}, and some of these columns need two"));
-                    exit = Exit::NoValue;
+                    if needs_two {
+                        complain(&format!("{error}, and some of these columns need two"));
+                        exit = Exit::NoValue;
+                    }
                 }
                 Err(error) => return Err(error.into()),
             }

@@ -607,6 +607,46 @@ fn processes_of_a_text_log_have_their_numbers() {
     assert!(error.contains("no sample in the part"), "{error}");
 }
 
+/// The first line of a log has no rates, and the columns of processes that are not there are blank.
+#[test]
+fn a_text_log_has_the_processes_of_each_line_with_their_rates_and_counts() {
+    let folder = Folder::new();
+    let column =
+        |process: &str, counter: &str| format!(",\"\\\\A\\Process({process})\\{counter}\"");
+    let columns: String = ["web", "db", "never"]
+        .iter()
+        .flat_map(|process| {
+            ["ID Process", "% Processor Time", "Thread Count", "Page Faults/sec"]
+                .map(|counter| column(process, counter))
+        })
+        .collect();
+    let line = |second: u32, web: &str, db: &str| {
+        format!("\"11/24/2026 10:00:0{second}.000\",{web},{db},\" \",\" \",\" \",\" \"\r\n")
+    };
+    let blank = r#"" "," "," "," ""#;
+    let text = format!("\"(PDH-CSV 4.0) (UTC)(0)\"{columns}\r\n")
+        + &line(0, r#""304"," ","31"," ""#, blank)
+        + &line(1, r#""304","5","31","7.5""#, blank)
+        + &line(2, blank, r#""9","1","8","2""#);
+    let log = folder.file("a.csv", &text);
+    let source = format!("file:{log}");
+    let columns = ["-o", "pid,cpu,threads,Page Faults/sec,name"];
+    let run = perfhive([&["ps", "-s", &source][..], &columns].concat());
+    let lines: Vec<Vec<&str>> =
+        run.out.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(lines.last(), Some(&vec!["304", "5.0", "31", "7.5", "web"]), "{}", run.out);
+    assert!(!run.out.contains("db") && run.out.contains("/s"), "{}", run.out);
+    // A process that is not in the first line is read from the second, and one that is in neither is not there.
+    let get = |path: &str| perfhive(["get", "-s", &source, path]);
+    assert!(get(r"\Process(web)\% Processor Time").out.contains("5.000  %"));
+    assert!(get(r"\Process(db)\Thread Count").out.contains("no such instance"));
+    assert_eq!(get(r"\Process(*)\Thread Count").ok().matches("Process(").count(), 1);
+    // Columns that are blank in all lines keep their places.
+    let out = folder.path().join("o.csv").display().to_string();
+    perfhive(["convert", &log, &out]).ok();
+    assert_eq!(std::fs::read_to_string(out).unwrap().lines().next(), text.lines().next());
+}
+
 /// typeperf writes paths as they are typed, and the first line of a log has no rates.
 #[test]
 fn get_of_a_text_log_has_rates_and_processes_in_any_case() {

@@ -74,10 +74,16 @@ pub(super) fn unknown_counter(
     QueryError::UnknownCounter { object, name: name.to_string(), nearest }
 }
 
+/// Whether a text is an index as it is written.
+fn is_index(text: &str, index: TitleIndex) -> bool {
+    // A text with zeros or a sign before the digits is parsed, too.
+    text.parse() == Ok(index.0) && index.to_string() == text
+}
+
 /// Whether a pattern matches any name of an index, or is the index as text, which a source without
 /// titles shows as the name. `*` matches an index without a name too.
 pub(super) fn names_match(titles: &TitleSet, pattern: &NamePattern, index: TitleIndex) -> bool {
     titles.names(index).any(|name| pattern.matches(name))
-        || pattern.as_literal().is_some_and(|literal| literal == format!("{index}"))
+        || pattern.as_literal().is_some_and(|literal| is_index(literal, index))
         || (pattern.is_any() && titles.name(index).is_none())
 }

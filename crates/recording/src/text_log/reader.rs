@@ -1,6 +1,7 @@
 //! Reads a text log line by line, so that a file of any size takes constant memory.
 
 use super::header::{Header, ShortLines};
+use super::objects::{Draft, Object};
 use super::path::Parts;
 use super::text::Text;
 use crate::files::error;
@@ -10,8 +11,7 @@ use perfhive_engine::{
     CatalogueObject, Fault, FaultKind, Frame, SourceError, SourceErrorKind, Span,
 };
 use perfhive_format::{
-    BlockHead, BlockWriter, CalendarTime, Clocks, CounterSpec, CounterType, FileEncoding, FileTime,
-    InstanceHead, NameRef, ObjectSpec, ObjectTemplate, TitleIndex,
+    BlockHead, BlockWriter, CalendarTime, Clocks, FileEncoding, FileTime, InstanceHead, NameRef,
 };
 use std::collections::{HashMap, HashSet};
 use std::io::BufReader;
@@ -28,18 +28,6 @@ struct Place {
     object: usize,
     instance: usize,
     counter: usize,
-}
-
-/// An object that the columns name, with its values of one line.
-struct Object {
-    template: ObjectTemplate,
-    /// The names of the instances in the order of the block, each with the number of its row in `values`; empty for
-    /// an object without instances.
-    instances: Vec<(String, usize)>,
-    has_instances: bool,
-    counters: usize,
-    /// Bits of doubles, the counters of one instance after another; NaN for a missing value.
-    values: Vec<u64>,
 }
 
 /// The samples of a text log.
@@ -389,11 +377,10 @@ impl TextLog {
                 let mut writing = self.writer.object(&object.template).ok()?;
                 writing = writing.clock(time.0, FileTime::PER_SECOND);
                 if object.has_instances {
-                    for (name, row) in &object.instances {
-                        let row = object.values.chunks(object.counters.max(1)).nth(*row)?;
+                    for (name, values) in object.rows() {
                         let name = NameRef::Text(name);
                         let head = InstanceHead { name, unique_id: None, parent: None };
-                        writing.instance(&head, row).ok()?;
+                        writing.instance(&head, values).ok()?;
                     }
                 } else {
                     writing = writing.values(&object.values).ok()?;
@@ -492,72 +479,6 @@ impl Samples for TextLog {
     }
 }
 
-/// An object while its columns are read.
-struct Draft {
-    name: TitleIndex,
-    has_instances: bool,
-    instances: Vec<String>,
-    counters: Vec<TitleIndex>,
-}
-
-impl Draft {
-    fn new(name: TitleIndex, has_instances: bool) -> Self {
-        Self { name, has_instances, instances: Vec::new(), counters: Vec::new() }
-    }
-
-    /// The number of values in a sample: instances times counters.
-    fn cells(&self) -> usize {
-        let rows = if self.has_instances { self.instances.len() } else { 1 };
-        rows.saturating_mul(self.counters.len())
-    }
-
-    fn build(self) -> Result<Object, String> {
-        let cells = self.cells();
-        let spec = match self.has_instances {
-            true => ObjectSpec::new(self.name).with_instances(),
-            false => ObjectSpec::new(self.name),
-        };
-        let counter = |name: &_| CounterSpec::new(*name, CounterType::PERF_DOUBLE_RAW);
-        let counters: Vec<_> = self.counters.iter().map(counter).collect();
-        let template = ObjectTemplate::new(&spec, &counters).map_err(|error| error.to_string())?;
-        Ok(Object {
-            template,
-            has_instances: self.has_instances,
-            counters: self.counters.len(),
-            values: vec![f64::NAN.to_bits(); cells],
-            instances: as_recorded(&self.instances),
-        })
-    }
-}
-
-/// The names that instances had where they were recorded, each with the place in `shown` of its row, in the order of a
-/// block. PDH shows instances of one name as `svchost`, `svchost#1`, `svchost#2`. If all before a number are there, the
-/// instances have one name and stand in the order of these numbers; otherwise each has the name as it is shown.
-fn as_recorded(shown: &[String]) -> Vec<(String, usize)> {
-    let places: HashMap<&str, usize> = (0..).zip(shown).map(|(at, name)| (&**name, at)).collect();
-    let mut all: Vec<_> = shown.iter().cloned().zip(0..).collect();
-    // A name is shorter than those that it makes with numbers, which then have none of their own.
-    let mut by_length: Vec<&String> = shown.iter().collect();
-    by_length.sort_by_key(|name| name.len());
-    let mut numbered = HashSet::new();
-    for name in by_length {
-        let Some(first) = places.get(&**name).filter(|first| !numbered.contains(*first)) else {
-            continue;
-        };
-        let others = (1..).map_while(|number| places.get(&*format!("{name}#{number}")));
-        let rows: Vec<usize> = [first].into_iter().chain(others).copied().collect();
-        numbered.extend(rows.iter().skip(1).copied());
-        let mut slots = rows.clone();
-        slots.sort_unstable();
-        for (slot, row) in slots.into_iter().zip(rows) {
-            if let Some(slot) = all.get_mut(slot) {
-                *slot = (name.clone(), row);
-            }
-        }
-    }
-    all
-}
-
 /// The place of each name in its list. The key is the kind of the name, a number that only the name's owner has, and
 /// the name.
 #[derive(Default)]
@@ -612,21 +533,6 @@ fn time_of(text: &str) -> Option<FileTime> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_with_numbers_are_those_of_one_name_if_none_is_missing() {
-        let of = |shown: &[&str]| {
-            let shown: Vec<_> = shown.iter().map(ToString::to_string).collect();
-            as_recorded(&shown)
-                .iter()
-                .map(|(name, row)| format!("{name} {row}"))
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(of(&["a", "b", "a#1", "b#1"]), ["a 0", "b 1", "a 2", "b 3"]);
-        assert_eq!(of(&["a#2", "b", "a", "a#1"]), ["a 2", "b 1", "a 3", "a 0"]);
-        assert_eq!(of(&["a", "a#2", "b#1", "c#0"]), ["a 0", "a#2 1", "b#1 2", "c#0 3"]);
-        assert_eq!(of(&["a#1#1", "a#1", "a"]), ["a#1#1 0", "a 2", "a 1"]);
-    }
 
     #[test]
     fn times_and_banners_are_read() {

@@ -101,8 +101,7 @@ impl Analysis {
         else {
             return;
         };
-        // The object or the instance is not in this sample. A text log has all its instances in each, and says by
-        // blank cells which are not there.
+        // The object or the instance is not in this sample. A text log may have it without a value.
         let is_absent = scoped.has_instances && reading.instance.is_none();
         let is_blank =
             reading.counter_type == CounterType::PERF_DOUBLE_RAW && reading.value.is_err();
