@@ -82,20 +82,21 @@ impl Row {
     pub fn new(query: &Query, reading: &Reading) -> Self {
         let (object, counter) = query.english_names_of(reading);
         let unit = query.unit_of(reading);
+        let counter_type = Some(reading.counter_type);
+        let quantity = Quantity { counter_type, unit, is_identifier: is_identifier(&counter) };
         let value = match (&reading.value, &reading.text) {
             (Ok(value), _) if unit == "%" && value.as_f64() < 0.0 => {
                 RowValue::Number(CookedValue::Float(0.0))
             }
-            (Ok(value), _) => RowValue::Number(*value),
+            (Ok(value), _) => RowValue::Number(quantity.counted(*value)),
             (Err(_), Some(text)) => RowValue::Text(text.clone()),
             (Err(why), None) => RowValue::None(why.clone()),
         };
-        let counter_type = Some(reading.counter_type);
         Self {
             path: query.english_path_of(reading).to_string(),
             local_path: query.path_of(reading).to_string(),
             value,
-            quantity: Quantity { counter_type, unit, is_identifier: is_identifier(&counter) },
+            quantity,
             unit: unit.into(),
             time: query.time_of(reading).or(query.time()).and_then(rfc3339),
             machine: reading.machine.to_string(),

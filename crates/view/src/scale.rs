@@ -100,17 +100,16 @@ impl Quantity<'_> {
         Some((CookedValue::Float((scaled * 10.0).round() / 10.0), unit))
     }
 
-    /// The value, as an integer if it is a whole number of no unit: text logs have counts as doubles, too.
-    fn counted(self, value: CookedValue) -> CookedValue {
-        match (self.counter_type, value) {
-            (Some(CounterType::PERF_DOUBLE_RAW), CookedValue::Float(number))
-                if self.unit.is_empty()
-                    && number.fract() == 0.0
-                    && (0.0..MOST_COUNT).contains(&number) =>
-            {
-                CookedValue::Integer(number as u64)
-            }
-            _ => value,
+    /// A value of this quantity, as an integer where it is a count or an amount that a counter has as a double, as all
+    /// counters of text logs do.
+    #[must_use]
+    pub fn counted(self, value: CookedValue) -> CookedValue {
+        let CookedValue::Float(number) = value else { return value };
+        let is_count = self.counter_type == Some(CounterType::PERF_DOUBLE_RAW)
+            && matches!(self.unit, "" | "B" | "KiB" | "MiB");
+        match is_count && number.fract() == 0.0 && (0.0..MOST_COUNT).contains(&number) {
+            true => CookedValue::Integer(number as u64),
+            false => value,
         }
     }
 

@@ -42,7 +42,7 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
     let mut notes = missing_instances(&query);
     // A provider makes some gauges, such as the power of an energy meter, from two samples.
     let needs_two = query.samples_needed() > 1;
-    if needs_two || lacks_a_whole_path(&query, &paths) {
+    if needs_two || may_have_more(&query, &paths) {
         if query.is_live() {
             std::thread::sleep(args.interval.saturating_sub(start.elapsed()));
         }
@@ -138,9 +138,9 @@ fn curves(
     }
 }
 
-/// Whether some path has readings, but none with a value, and may have one in the next sample: of a live source counters
-/// that are made from two samples, of a text log any, since rates are blank in its first line.
-fn lacks_a_whole_path(query: &Query, paths: &[Added]) -> bool {
+/// Whether the next sample may have values that this one lacks: of a live source those of a path without any, as of
+/// counters that are made from two samples; of a text log any, since rates are blank in its first line.
+fn may_have_more(query: &Query, paths: &[Added]) -> bool {
     let is_live = query.is_live();
     let is_lacking = |reading: &Reading| match &reading.value {
         Err(NoValue::Data(ValueError::OutsideBlock { .. } | ValueError::Absent)) if is_live => true,
@@ -149,7 +149,10 @@ fn lacks_a_whole_path(query: &Query, paths: &[Added]) -> bool {
     };
     paths.iter().flatten().any(|id| {
         let mut readings = query.readings_of(*id).peekable();
-        readings.peek().is_some() && readings.all(is_lacking)
+        match is_live {
+            true => readings.peek().is_some() && readings.all(is_lacking),
+            false => readings.any(is_lacking),
+        }
     })
 }
 

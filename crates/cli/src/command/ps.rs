@@ -43,20 +43,25 @@ pub(super) fn run(global: &Global, args: &Ps) -> Outcome {
     let mut older = None;
     let mut newer = Snapshot::new();
     processes.collect(&mut session, &extra, &mut newer)?;
-    let plans = CounterPlan::all(processes.of(&newer, global)?.view());
-    let type_of = |column: &Column| Some(plan(&plans, column.counter?)?.counter_type);
-    let types = || chosen.columns.iter().filter_map(type_of);
-    let needs_two = types().any(|one| one.samples() == 2);
+    let first = processes.of(&newer, global)?.view();
+    let plans = CounterPlan::all(first);
+    let shown = || chosen.columns.iter().filter_map(|column| plan(&plans, column.counter?));
+    let needs_two = shown().any(|plan| plan.counter_type.samples() == 2);
     let is_live = session.source.is_live();
-    // The doubles of a text log may be rates, which are blank in its first line.
-    let is_text = !is_live && types().any(|one| one == CounterType::PERF_DOUBLE_RAW);
+    // Rates are blank in the first line of a text log.
+    let is_blank = |plan: &CounterPlan, block| {
+        let value = plan.value(block).map(f64::from_bits);
+        plan.counter_type == CounterType::PERF_DOUBLE_RAW && !value.is_ok_and(f64::is_finite)
+    };
+    let lacks_values = !is_live
+        && first.instances().any(|one| shown().any(|plan| is_blank(plan, one.counter_block())));
     let mut replay = Replay::of(global, args.speed, is_live)?;
     let mut exit = Exit::Done;
     let mut next = start;
     let mut records = None;
     let mut lacking = Vec::new();
     for number in 0..args.count {
-        if number > 0 || needs_two || is_text {
+        if number > 0 || needs_two || lacks_values {
             next = following(next, args.interval, Instant::now());
             if is_live {
                 std::thread::sleep(next.saturating_duration_since(Instant::now()));
@@ -337,7 +342,8 @@ impl<'a> List<'a> {
             _ => None,
         };
         let options = CookOptions::default().with_same_instance(process.sure);
-        cook_with(plan.counter_type, options, previous.as_ref(), &current).ok()
+        let value = cook_with(plan.counter_type, options, previous.as_ref(), &current).ok()?;
+        Some(quantity(shown, plan).counted(value))
     }
 
     /// Sorts the processes by the column that is marked as sorted. Processes without a value come
@@ -405,11 +411,7 @@ impl<'a> List<'a> {
                     table.text(Style::Faint, "-");
                     continue;
                 };
-                let quantity = Quantity {
-                    counter_type: Some(plan.counter_type),
-                    unit: unit(column, plan),
-                    is_identifier: column.form == Form::Id || is_identifier(&column.english),
-                };
+                let quantity = quantity(column, plan);
                 if column.form == Form::Elapsed && detail != Detail::Raw {
                     table.cell(Style::Plain, |out| push_elapsed(out, value.as_f64()));
                     continue;
@@ -451,11 +453,7 @@ impl<'a> List<'a> {
             let scaled = |place: usize| {
                 let (column, plan, _) = self.columns.get(place).filter(|_| scales)?;
                 let (value, plan) = (self.value(process, place)?, plan.as_ref()?);
-                let of = Quantity {
-                    counter_type: Some(plan.counter_type),
-                    unit: unit(column, plan),
-                    is_identifier: false,
-                };
+                let of = quantity(column, plan);
                 of.scaled(value)?;
                 let shown = of.shown(value, Detail::Full);
                 Some(format!("{} {}", shown.number, shown.unit))
@@ -493,6 +491,14 @@ impl Process<'_> {
             Form::Command => people::command(self.pid?),
             Form::Id | Form::Elapsed | Form::Value => None,
         }
+    }
+}
+
+fn quantity(column: &Column, plan: &CounterPlan) -> Quantity<'static> {
+    Quantity {
+        counter_type: Some(plan.counter_type),
+        unit: unit(column, plan),
+        is_identifier: column.form == Form::Id || is_identifier(&column.english),
     }
 }
 

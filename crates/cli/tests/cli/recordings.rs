@@ -565,7 +565,7 @@ fn a_caption_behind_the_columns_of_a_text_log_is_no_counter() {
     assert!(run.err.contains("Server 7") && run.err.lines().count() == 1, "{}", run.err);
     let values: Vec<_> =
         run.out.lines().skip(1).map(|line| line.split(',').nth(1).unwrap()).collect();
-    assert_eq!(values, ["7.0", "8.0"], "{}", run.out);
+    assert_eq!(values, ["7", "8"], "{}", run.out);
 }
 
 #[test]
@@ -636,6 +636,10 @@ fn a_text_log_has_the_processes_of_each_line_with_their_rates_and_counts() {
         run.out.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(lines.last(), Some(&vec!["304", "5.0", "31", "7.5", "web"]), "{}", run.out);
     assert!(!run.out.contains("db") && run.out.contains("/s"), "{}", run.out);
+    let bare = perfhive(["get", "-s", &source, "--bare", r"\Process(web)\Thread Count"]);
+    assert_eq!(bare.out, "31\n");
+    let all = perfhive(["get", "-s", &source, r"\Process(*)\*", "--json"]).json();
+    assert!(all.iter().all(|row| row["status"] == "ok"), "{all:?}");
     // A process that is not in the first line is read from the second, and one that is in neither is not there.
     let get = |path: &str| perfhive(["get", "-s", &source, path]);
     assert!(get(r"\Process(web)\% Processor Time").out.contains("5.000  %"));
