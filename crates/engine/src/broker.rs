@@ -119,9 +119,11 @@ impl BrokerBuilder {
         self
     }
 
-    /// Makes the broker and registers its providers. Providers with Windows' indexes keep them; the
-    /// others get indexes above those and above all of Windows' own, in the order in which they
-    /// were added.
+    /// Makes the broker and registers its providers. Providers with indexes that are used as they are
+    /// ([`Numbering::Windows`](crate::Numbering::Windows)) keep them. The others get indexes in the
+    /// order in which they were added: above all of Windows' own, and above those that providers
+    /// keep. Two kinds of kept indexes do not count for this: perfhive's own, 100000 to 199999, which
+    /// are never allotted, and those from [`CHOSEN_INDEXES`](crate::CHOSEN_INDEXES) on.
     #[must_use]
     pub fn build(self) -> Broker {
         let registrations = registry::register(&self.providers, 0);

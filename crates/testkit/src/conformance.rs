@@ -82,8 +82,9 @@ fn the_catalogue_tells_the_truth(source: &mut dyn Source) {
     }
 }
 
-/// Rule: an object that is asked for by index is in the answer, or a fault says why it is not; an
-/// index that no object has gives neither an error nor a fault nor an object.
+/// Rule: an object of a live source that is asked for by index is in the answer, or a fault says why
+/// it is not. A recording may lack the object without a fault, since a later sample may have it. From
+/// both, an index that no object has gives neither an error nor a fault nor an object.
 fn selects_by_index(source: &mut dyn Source) {
     let catalogue = source.catalogue(&Ask::everything()).expect("a catalogue");
     let nothing = TitleIndex(0x7fff_fff0);

@@ -279,7 +279,7 @@ pub fn enable(name: &str) -> Result<bool, RegisterError> {
 }
 
 /// The indexes that a provider got at its registration; `None` if the provider is not registered,
-/// or its registration has no indexes.
+/// its registration has no indexes, or the registration cannot be read.
 #[must_use]
 pub fn allotted_indexes(name: &str) -> Option<AllottedIndexes> {
     let key = Key::MACHINE.open(&format!(r"{}\Performance", service(name).ok()?)).ok()?;

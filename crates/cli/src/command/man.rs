@@ -45,8 +45,9 @@ fn render(command: clap::Command, out: &mut Vec<u8>) -> io::Result<()> {
     man.render_version_section(out)
 }
 
-/// Writes the text behind a command's help: a line that ends in a colon begins a
-/// section, indented lines are printed unchanged.
+/// Writes the text behind a command's help as roff. A line that is not indented and ends in a colon is the title of a
+/// section, which is written in capitals. Lines indented by two spaces lose these, and are shown line by line; other
+/// lines are joined to paragraphs.
 fn sections(text: &str, out: &mut impl Write) -> io::Result<()> {
     let mut verbatim = false;
     let mut begin = |verbatim_now: bool, out: &mut dyn Write| {

@@ -422,8 +422,8 @@ impl io::Write for Out {
     }
 }
 
-/// A frame in which the first sixteen of 256 colours are written as sequences that every terminal with colours
-/// knows.
+/// A frame in which the first sixteen of 256 colours, as colours of letters, are written as sequences that every
+/// terminal with colours knows. Colours of the ground stay as they are; the interface sets none.
 fn in_sixteen(frame: &str) -> String {
     const BEGIN: &str = "\x1b[38;5;";
     let mut parts = frame.split(BEGIN);

@@ -43,8 +43,8 @@ pub(super) struct Hub<S> {
     pub(super) catalogue: RwLock<Option<Arc<Catalogue>>>,
     /// The catalogue that answers [`Ask::nothing`]; `None` before it was read.
     known: RwLock<Option<Arc<Catalogue>>>,
-    /// Whether the generation could be read after the newest collection. If not, the next reader
-    /// asks the source again.
+    /// Whether the main source answered when it was last asked for its catalogue, such as after its
+    /// newest collection; `false` before it was asked. If not, the next reader asks it again.
     is_checked: AtomicBool,
     pub(super) costly_objects: RwLock<HashSet<TitleIndex>>,
     /// The generation of the catalogue of which `costly_objects` are the costly objects;

@@ -41,9 +41,10 @@ const LEAST_PATIENCE: u8 = 2;
 /// The largest number of full readings without a change before a process that often runs is looked
 /// at (its `schedstat` is read): at most one look in so many readings is in vain.
 const MOST_PATIENCE: u8 = 128;
-/// The number of processes to one look in vain: a collection of 320 processes may look in vain 10
-/// times, and one more such look is always allowed. A look reads the `schedstat` of a process, and
-/// is in vain if the process has run.
+/// The number of processes for which a collection begins with one system call of
+/// [`credit`](Resting::credit), beside the one call that it always has: 11 calls for 320 processes. A look, which
+/// reads the `schedstat` of a process, takes one call; if the process rests, it gives back the calls that it saved.
+/// So more than 11 looks may be in vain: of processes that have run.
 const FREE_LOOKS: usize = 32;
 /// The most bytes of a name that are kept. The kernel gives no process a longer name.
 const NAME: usize = 64;

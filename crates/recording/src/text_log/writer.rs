@@ -195,10 +195,11 @@ impl TextLogWriter {
     }
 
     /// Appends a sample of a time in UTC: a value for each column, in their order; `None` becomes a
-    /// blank cell.
+    /// blank cell. The sample is buffered: it is certainly in the file only after [`flush`](Self::flush)
+    /// or [`finish`](Self::finish).
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// If the file cannot be written. A later call may be the first to find this out.
     pub fn add(
         &mut self,
         time: FileTime,
