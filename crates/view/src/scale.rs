@@ -66,7 +66,7 @@ impl Quantity<'_> {
                     (CookedValue::Integer(value), _) => push_grouped(&mut number, value),
                     (value, Detail::Full) => push_cooked(&mut number, value),
                     (CookedValue::Float(value), _) => {
-                        push_float(&mut number, value, self.decimals());
+                        push_float(&mut number, value, self.decimals(value));
                     }
                 }
             }
@@ -120,10 +120,12 @@ impl Quantity<'_> {
     }
 
     /// How many decimals a float that is not scaled has in a table that is redrawn.
-    fn decimals(self) -> usize {
+    fn decimals(self, value: f64) -> usize {
+        // A text log does not tell times since a start from those of operations, which are short.
+        let is_long = self.counter_type == Some(CounterType::PERF_DOUBLE_RAW) && value >= 60.0;
         match self.unit {
             "%" | "1/s" => 1,
-            "s" if self.is_elapsed() => 0,
+            "s" if self.is_elapsed() || is_long => 0,
             // An operation often takes only microseconds.
             "s" => 6,
             _ => 3,
@@ -199,5 +201,8 @@ mod tests {
         let double = of(CounterType::PERF_DOUBLE_RAW, "");
         assert_eq!(text(double, CookedValue::Float(1234.0), Detail::Brief), "1,234");
         assert_eq!(text(double, CookedValue::Float(1234.5), Detail::Brief), "1,234.500");
+        let time = of(CounterType::PERF_DOUBLE_RAW, "s");
+        assert_eq!(text(time, CookedValue::Float(2001.7), Detail::Brief), "2,002 s");
+        assert_eq!(text(time, CookedValue::Float(0.015), Detail::Brief), "0.015000 s");
     }
 }
