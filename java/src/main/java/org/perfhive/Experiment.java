@@ -323,7 +323,8 @@ public final class Experiment implements AutoCloseable {
     /**
      * Ends the experiment: closes the event sources, waits until the events that they still have are
      * measured, and then, at most for {@link Builder#listenerTimeout(Duration)}, until the listeners have taken the
-     * last records. A further call returns the same figures; the timeout counts from the first call.
+     * last records. A listener that calls this waits for no listener that does the same. A further call returns the
+     * same figures; the timeout counts from the first call.
      *
      * @return the figures
      */
@@ -341,9 +342,13 @@ public final class Experiment implements AutoCloseable {
             end = ended.get();
             last = until;
         }
+        boolean isListener = false;
+        for (Listening listening : listeners) {
+            isListener |= listening.isOwnThread();
+        }
         try {
             for (Listening listening : listeners) {
-                listening.await(last);
+                listening.await(last, isListener);
             }
         } catch (InterruptedException stopped) {
             Thread.currentThread().interrupt();

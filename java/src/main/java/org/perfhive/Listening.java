@@ -1,6 +1,8 @@
 package org.perfhive;
 
 import java.util.Optional;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 
 /** A listener at work: a thread that takes batches from its outbox in the native library. */
 final class Listening implements Runnable {
@@ -12,6 +14,8 @@ final class Listening implements Runnable {
     private volatile Optional<Throwable> failure = Optional.empty();
     private volatile long lost;
     private volatile boolean isDone;
+    /** Counted down once the thread is done, or ends the experiment itself. */
+    private final CountDownLatch away = new CountDownLatch(1);
 
     Listening(ExperimentListener listener, long handle) {
         this.listener = listener;
@@ -36,10 +40,14 @@ final class Listening implements Runnable {
         } catch (Throwable error) {
             failure = Optional.of(error);
         } finally {
-            outbox.request().send(Native.Op.LISTENER_ABANDON);
-            lost = outbox.request().send(Native.Op.LISTENER_LOST).int64();
-            isDone = true;
-            outbox.close();
+            try {
+                outbox.request().send(Native.Op.LISTENER_ABANDON);
+                lost = outbox.request().send(Native.Op.LISTENER_LOST).int64();
+                isDone = true;
+                outbox.close();
+            } finally {
+                away.countDown();
+            }
         }
     }
 
@@ -60,13 +68,27 @@ final class Listening implements Runnable {
         return new ListenerCounts(delivered, lost(), failure, isDone);
     }
 
+    /** Whether this is the listener's own thread. If so, other listeners that end it wait for it no more. */
+    boolean isOwnThread() {
+        boolean isOwn = thread == Thread.currentThread();
+        if (isOwn) {
+            away.countDown();
+        }
+        return isOwn;
+    }
+
     /**
      * Waits until the listener has got everything, but at most until {@code untilNanos} on the clock of
-     * {@link System#nanoTime}. Returns at once if it is called on the listener's own thread.
+     * {@link System#nanoTime}.
+     *
+     * @param isListener whether a listener waits, which then waits for no listener that ends the experiment as well:
+     *     each would wait for the other
      */
-    void await(long untilNanos) throws InterruptedException {
+    void await(long untilNanos, boolean isListener) throws InterruptedException {
         long left = (untilNanos - System.nanoTime()) / 1_000_000;
-        if (thread != Thread.currentThread() && left > 0) {
+        if (left > 0 && isListener) {
+            away.await(left, TimeUnit.MILLISECONDS);
+        } else if (left > 0) {
             thread.join(left);
         }
     }

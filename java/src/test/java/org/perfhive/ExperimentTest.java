@@ -314,6 +314,30 @@ class ExperimentTest {
     }
 
     @Test
+    void listenersThatEndTheExperimentTogetherDoNotWaitForEachOther() throws Exception {
+        Experiment experiment =
+                Experiment.builder().listenerTimeout(Duration.ofDays(1)).start();
+        CountDownLatch both = new CountDownLatch(2);
+        CountDownLatch ended = new CountDownLatch(2);
+        for (int listener = 0; listener < 2; listener++) {
+            experiment.listen(batch -> {
+                both.countDown();
+                try {
+                    both.await();
+                } catch (InterruptedException stopped) {
+                    throw new IllegalStateException(stopped);
+                }
+                experiment.end();
+                ended.countDown();
+            });
+        }
+        experiment.bind(new EventSource.Calls("x"), sources);
+        experiment.call("x");
+        assertTrue(ended.await(60, TimeUnit.SECONDS));
+        experiment.close();
+    }
+
+    @Test
     void bindingAfterTheEndAndWrongBindingsAreExceptions() {
         try (Experiment experiment = Experiment.builder().start()) {
             EventSource calls = new EventSource.Calls("x");
