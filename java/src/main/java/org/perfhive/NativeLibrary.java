@@ -6,6 +6,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.Locale;
+import java.util.Optional;
 
 /** Finds and loads the native library, once in a class loader. */
 final class NativeLibrary {
@@ -15,9 +16,9 @@ final class NativeLibrary {
     private NativeLibrary() {}
 
     static void load() {
-        String path = System.getProperty(PROPERTY);
-        if (path != null) {
-            System.load(Path.of(path).toAbsolutePath().toString());
+        Optional<Path> given = given();
+        if (given.isPresent()) {
+            System.load(given.get().toAbsolutePath().toString());
             return;
         }
         String file = System.mapLibraryName("perfhive_jni");
@@ -45,6 +46,11 @@ final class NativeLibrary {
             throw new UnsatisfiedLinkError("cannot unpack the native library: " + error
                     + "; set -D" + PROPERTY + "=PATH to load one as it lies there");
         }
+    }
+
+    /** The library that the property names. An empty property, such as a script's unset variable, names none. */
+    static Optional<Path> given() {
+        return Optional.ofNullable(System.getProperty(PROPERTY)).filter(path -> !path.isEmpty()).map(Path::of);
     }
 
     /** Removes a file or folder, or leaves that to the end of the program, as for a loaded library on Windows. */

@@ -349,6 +349,18 @@ class MeasurementTest {
     }
 
     @Test
+    void anEmptyPathOfTheLibraryIsNone() {
+        System.setProperty(NativeLibrary.PROPERTY, "");
+        try {
+            assertEquals(Optional.empty(), NativeLibrary.given());
+            System.setProperty(NativeLibrary.PROPERTY, "/opt/lib.so");
+            assertEquals(Optional.of(Path.of("/opt/lib.so")), NativeLibrary.given());
+        } finally {
+            System.clearProperty(NativeLibrary.PROPERTY);
+        }
+    }
+
+    @Test
     void theServiceLoaderFindsThisMachineAndTheJarsLibrary() {
         try (DataSources loaded = DataSources.load()) {
             assertEquals(List.of(Machine.SOURCE, JavaSourceTest.NAME),
