@@ -104,8 +104,13 @@ impl EventRecording {
     /// Writes the head, if it is not written yet, in the place of what the file has.
     fn put_head(&mut self) -> io::Result<()> {
         if let Some(head) = self.head.take() {
-            self.file.set_len(0)?;
-            self.put(FrameKind::Head, head.as_bytes())?;
+            let written =
+                self.file.set_len(0).and_then(|()| self.put(FrameKind::Head, head.as_bytes()));
+            if written.is_err() {
+                // The next lines try again, since without a head they are in no recording.
+                self.head = Some(head);
+            }
+            return written;
         }
         Ok(())
     }
@@ -279,5 +284,29 @@ impl Read for LineText {
         let count = self.fill_buf()?.read(into)?;
         self.consume(count);
         Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first lines that replace another recording cannot be written, such as on a full disk; later ones can.
+    #[test]
+    fn lines_behind_a_failed_write_are_in_a_recording() {
+        let path = std::env::temp_dir().join(format!("perfhive-head-{}.phr", std::process::id()));
+        drop(EventRecording::create(&path, "box", "shop").unwrap());
+        let mut recording = EventRecording::create(&path, "box", "shop").unwrap();
+        let closed = File::open(&path).unwrap();
+        let file = std::mem::replace(&mut recording.file, closed);
+        recording.write_all(b"{\"kind\": \"lost\"}\n").unwrap_err();
+        recording.file = file;
+        recording.write_all(b"{\"kind\": \"kept\"}\n").unwrap();
+        drop(recording);
+        assert!(holds_lines(&path));
+        let mut text = String::new();
+        LineText::open(&path).unwrap().read_to_string(&mut text).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(text, "{\"kind\": \"kept\"}\n");
     }
 }
