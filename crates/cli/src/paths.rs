@@ -201,8 +201,25 @@ fn explain_error(error: QueryError, global: &Global, path: &str, of_providers: b
                 None => with_correction(global, error, path),
             }
         }
+        QueryError::UnknownMachine { name, .. } => {
+            let known = recorded_machines(global);
+            if known.len() < 2 {
+                return error.into();
+            }
+            QueryError::UnknownMachine { name: name.clone(), known }.into()
+        }
         _ => with_correction(global, error, path),
     }
+}
+
+/// The machines that a recording has counters of. A query knows only those that it has opened. None for a live
+/// source, and where the recording cannot be read.
+fn recorded_machines(global: &Global) -> Vec<String> {
+    let session = Session::open_unnamed(&Global { quiet: true, ..global.clone() });
+    let machines = session.ok().and_then(|mut session| {
+        if session.source.is_live() { None } else { session.machines().ok() }
+    });
+    machines.unwrap_or_default()
 }
 
 /// The failure for the error of a path, with the path that was probably meant.

@@ -101,3 +101,11 @@ fn counters_of_several_machines_keep_their_machine() {
     let error = perfhive(["get", "-s", &source(&file), r"\\C\Memory\Pages/sec"]);
     assert!(error.err.contains("no source for machine \"C\""), "{}", error.err);
 }
+
+#[test]
+fn an_unknown_machine_is_told_beside_all_that_the_log_has() {
+    let folder = Folder::new();
+    let (_, source) = log(&folder);
+    let line = perfhive(["get", "-s", &source, r"\\C\Memory\Available Bytes"]).fails(2);
+    assert!(line.contains("no source for machine \"C\" (known: A, B)"), "{line}");
+}
