@@ -2,14 +2,14 @@
 
 use crate::absent;
 use crate::args::Global;
-use crate::args::value::file_of;
+use crate::args::value::{file_of, source_of_file};
 use crate::failure::{Failure, warn};
 use crate::session::{Session, told};
 use crate::text::escape::shell_word;
 use perfhive::{
     Ask, Catalogue, CatalogueObject, CounterPath, Fault, InstancePattern, NamePattern, NoValue,
     ObjectQuery, PathId, ProviderState, ProviderStatus, Query, QueryError, Reading, Snapshot,
-    Source as _, SourceAddress, TitleIndex, TitleSet, nearest,
+    Source as _, TitleIndex, TitleSet, nearest,
 };
 use perfhive_view::{Names, SHORT_NAMES, did_you_mean};
 use std::ops::RangeInclusive;
@@ -137,7 +137,7 @@ pub(crate) fn add_paths(
 
 /// The failure for the name of a file in the place of something else: `expected` is what, such as `an object`.
 pub(crate) fn is_a_file(file: &str, expected: &str) -> Failure {
-    let source = shell_word(&SourceAddress::file(file).to_string());
+    let source = shell_word(&source_of_file(file));
     Failure::Usage(format!("{file} names a file, not {expected}; -s {source} reads it"))
 }
 

@@ -49,6 +49,15 @@ pub(crate) fn is_file(text: &str) -> bool {
     path.is_file() || is_capture(path) || is_other && !text.starts_with('\\')
 }
 
+/// The address of a recording that is named as a file, or by its address: `file:a.csv` means a file of this whole name
+/// only if there is one.
+pub(crate) fn source_of_file(name: &str) -> String {
+    match name.parse::<SourceAddress>() {
+        Ok(address) if !std::path::Path::new(name).exists() => address.to_string(),
+        _ => SourceAddress::file(name).to_string(),
+    }
+}
+
 /// The name of the file that was given in the place of a counter path: its slashes were read as backslashes, and are
 /// slashes here again, except on Windows; a backslash that was put before it is gone. `None` if the text means no file.
 pub(crate) fn file_of(path: &str) -> Option<String> {

@@ -1,6 +1,6 @@
 //! `perfhive view`: starts the interface on a terminal.
 
-use crate::args::value::is_file;
+use crate::args::value::{is_file, source_of_file};
 use crate::args::{Global, View as Args, When};
 use crate::failure::{Exit, Failure, Outcome, complain_in_lines};
 use crate::interface::{self, Growth, Shown, Start, View};
@@ -20,7 +20,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     if !files.is_empty() {
         // Recordings take the place of this machine, unless -s names it.
         global.sources.retain(|_| global.has_source);
-        global.sources.extend(files.iter().map(|file| SourceAddress::file(file).to_string()));
+        global.sources.extend(files.iter().map(|file| source_of_file(file)));
     }
     let global = &global;
     if global.sources.len() > MOST_SOURCES {

@@ -61,6 +61,8 @@ fn files_in_other_places_are_told_from_names() {
     assert_eq!(line, "cpu is a counter, not a command; perfhive get cpu reads it");
     for command in ["list", "enum"] {
         usage(&[command, &file], "day.csv names a file, not an object; -s ");
+        // Already an address.
+        usage(&[command, "file:no.csv"], "not an object; -s 'file:no.csv' reads it");
     }
 }
 

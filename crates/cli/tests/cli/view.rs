@@ -143,7 +143,8 @@ fn a_recording_that_is_not_there_is_no_counter_path() {
     folder.file("today.phr", "");
     let file = folder.path().join("todya.phr").display().to_string();
     // A file may stand before or behind paths.
-    for args in [["view", &file, "cpu"], ["view", "cpu", &file]] {
+    let address = format!("file:{file}");
+    for args in [["view", &file, "cpu"], ["view", "cpu", &file], ["view", &address, "cpu"]] {
         let line = perfhive(args).fails(3);
         assert!(line.contains("no such file") && line.contains("today.phr"), "{line}");
     }
