@@ -21,6 +21,7 @@ use ratatui_core::terminal::Terminal;
 use ratatui_crossterm::CrosstermBackend;
 use ratatui_crossterm::crossterm::{cursor, event, execute, terminal};
 use std::io::{self, IsTerminal as _, Write as _};
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
 use std::time::{Duration, Instant};
@@ -218,7 +219,9 @@ struct Loop<'a> {
     theme: Theme,
     /// The channels to the threads that read the sources, in the order of the sources' numbers.
     orders: Vec<Sender<Order>>,
-    terminal: Terminal<CrosstermBackend<Out>>,
+    /// Never dropped: that would show the cursor, which [`leave`] does, and panics if the terminal is closed and
+    /// standard error with it.
+    terminal: ManuallyDrop<Terminal<CrosstermBackend<Out>>>,
 }
 
 /// The reason why the loop ends.
@@ -231,7 +234,7 @@ enum End {
 impl<'a> Loop<'a> {
     fn new(model: &'a mut Model, theme: Theme, orders: Vec<Sender<Order>>) -> io::Result<Self> {
         let out = Out { frame: Vec::new(), is_sixteen: theme == Theme::Sixteen };
-        let terminal = Terminal::new(CrosstermBackend::new(out))?;
+        let terminal = ManuallyDrop::new(Terminal::new(CrosstermBackend::new(out))?);
         let mut this = Self { model, theme, orders, terminal };
         this.draw_anew()?;
         Ok(this)
@@ -314,7 +317,7 @@ impl<'a> Loop<'a> {
             #[cfg(unix)]
             Message::Stop => return self.suspend().map(|()| None),
             Message::Broken => return Ok(Some(End::Broken)),
-            Message::Gone => return Ok(Some(End::Quit)),
+            Message::Gone => return Err(io::Error::other("the terminal is closed")),
         };
         for effect in self.model.update_from(source, event) {
             if self.effect(effect)? {

@@ -389,6 +389,31 @@ mod on_a_terminal {
         terminal.wait_for(|screen| screen.contains("stopped"));
     }
 
+    /// Without SIGHUP, as behind `nohup`, reading and writing fail.
+    #[test]
+    fn a_view_ends_with_its_terminal() {
+        let folder = Folder::new();
+        let file = folder.path().join("code");
+        let command = format!("trap : HUP; perfhive view cpu; echo $? > {}", file.display());
+        let Some(terminal) = Terminal::new(80, 24, &format!("sh -c '{command}'")) else { return };
+        terminal.wait_for(|screen| screen.contains("% Processor Time"));
+        drop(terminal);
+        assert_eq!(wait_for_text(&file).trim(), "3");
+    }
+
+    /// The text of a file, once it has some.
+    fn wait_for_text(file: &std::path::Path) -> String {
+        let start = std::time::Instant::now();
+        loop {
+            let text = std::fs::read_to_string(file).unwrap_or_default();
+            if text.ends_with('\n') {
+                return text;
+            }
+            assert!(start.elapsed() < std::time::Duration::from_secs(40), "{file:?}: {text:?}");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
+
     #[test]
     fn a_view_that_no_shell_could_continue_is_not_suspended() {
         let Some(terminal) = Terminal::new(80, 24, "exec perfhive view cpu") else { return };
