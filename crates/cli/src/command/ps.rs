@@ -149,6 +149,7 @@ struct Filter {
 }
 
 /// A name or an ID of processes on the command line.
+#[derive(Clone)]
 enum Wanted {
     /// A name, as it was written and as a pattern.
     Name(String, NamePattern),
@@ -161,6 +162,17 @@ impl Filter {
         let ids = args.pid.iter().map(|id| Wanted::Id(*id));
         let wanted = args.names.iter().map(name).chain(ids).collect();
         Self { wanted, no_idle: args.no_idle || args.top.is_some() }
+    }
+
+    /// The same, in which a name that no process has as it was written stands without its `.exe`.
+    fn met(&self, object: PerfObject<'_>) -> Self {
+        let has = |wanted: &Wanted| {
+            object.instances().any(|instance| wanted.is(&instance.name().to_text(), None))
+        };
+        let meant = |wanted: &Wanted| {
+            wanted.without_exe().filter(|_| !has(wanted)).unwrap_or_else(|| wanted.clone())
+        };
+        Self { wanted: self.wanted.iter().map(meant).collect(), no_idle: self.no_idle }
     }
 
     /// Whether a process with this name and ID is listed. If the command line has names or IDs, the process has one
@@ -180,6 +192,16 @@ impl Wanted {
             Self::Name(_, pattern) => pattern.matches(name),
             Self::Id(id) => pid == Some(*id),
         }
+    }
+
+    /// The same without `.exe` at the end: the name of an instance on Windows has none. `None` for other names, and
+    /// for IDs.
+    fn without_exe(&self) -> Option<Self> {
+        let Self::Name(name, _) = self else { return None };
+        let (bare, end) = name.split_at_checked(name.len().checked_sub(4)?)?;
+        // `*.exe` does not mean all processes.
+        let is_exe = end.eq_ignore_ascii_case(".exe") && bare.contains(|c| c != '*');
+        is_exe.then(|| Self::Name(name.clone(), NamePattern::with_wildcards(bare)))
     }
 
     /// The words that describe a process with this name or ID, to stand behind "a process": `has the ID 7`.
@@ -239,6 +261,7 @@ impl<'a> List<'a> {
         chosen: &'a columns::Chosen,
         filter: &Filter,
     ) -> Result<Self, Failure> {
+        let filter = &filter.met(object);
         let plans = CounterPlan::all(object);
         let older_plans = older.map(CounterPlan::all).unwrap_or_default();
         let (pid, start) = (processes.known(PID), processes.known(ELAPSED));

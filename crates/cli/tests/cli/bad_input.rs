@@ -82,6 +82,16 @@ fn names_and_ids_that_no_process_has_are_told_beside_those_that_are_there() {
     assert!(run.ok().contains("101"));
 }
 
+/// People know programs of Windows by the names of their files.
+#[test]
+fn the_name_of_a_program_s_file_means_its_processes() {
+    let both = run(&["ps", "bash", "-o", "pid"]).ok();
+    assert_eq!(run(&["ps", "Bash.EXE", "-o", "pid"]).ok(), both);
+    let line = run(&["ps", "nosuch.exe"]).fails(1);
+    assert_eq!(line, "no process is called \"nosuch.exe\"; perfhive ps lists all");
+    run(&["ps", "*.exe"]).fails(1);
+}
+
 /// Backslashes and wildcards in the names of instances are no faults.
 #[test]
 fn odd_instance_names_are_valid() {
