@@ -5,6 +5,7 @@ use perfhive_engine::*;
 use perfhive_format::titles::TitleList;
 use perfhive_format::{CounterSpec, CounterType, ObjectSpec, ObjectTemplate, TitleIndex};
 use perfhive_testkit::script::{ScriptProvider, titles};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 fn sound(name: &str, object: u32, value: u64) -> Arc<dyn Provider> {
@@ -247,4 +248,38 @@ fn a_roster_s_object_is_not_served_under_another_spelling_of_the_machine_s() {
     let faults: Vec<&str> = faults.map(|fault| &*fault.message).collect();
     assert_eq!(faults.len(), 5);
     assert!(faults.iter().all(|fault| fault.ends_with("publish it under another name")));
+}
+
+/// That an object is not served is told once, not at each coming and going of others.
+#[test]
+fn a_provider_s_own_fault_stays_when_others_come_and_go() {
+    let (mut broker, told) = broker();
+    let works = Arc::new(AtomicBool::new(true));
+    let does_work = Arc::clone(&works);
+    let counters = [CounterSpec::new(TitleIndex(6), CounterType::PERF_COUNTER_LARGE_RAWCOUNT)];
+    let other = ObjectSpec::new(TitleIndex(200));
+    let template = ObjectTemplate::new(&other, &counters).unwrap();
+    let names = [(100, "Fixed"), (6, "Value"), (200, "Other")];
+    let mut both = ScriptProvider::new("Both", Numbering::Windows, &names, move |_, out| {
+        if !does_work.load(Ordering::Relaxed) {
+            return Err(ProviderError::Failed("the disk is gone".into()));
+        }
+        out.object(&template)?.values(&[2])?.finish()?;
+        Ok(())
+    });
+    both.description.objects.push(ObjectDescription::new(other, counters.to_vec()));
+    let both: Arc<dyn Provider> = Arc::new(both);
+    let fault = |broker: &Broker| {
+        let status = broker.providers().find(|status| status.name == "Both").unwrap();
+        status.last_fault.as_ref().map(|fault| fault.message.to_string()).unwrap_or_default()
+    };
+    *told.lock().unwrap() = Some(vec![Arc::clone(&both)]);
+    assert_eq!(values(&mut broker, "200"), [(200, 2)]);
+    assert!(fault(&broker).contains("the object is Fixed's"), "{}", fault(&broker));
+    works.store(false, Ordering::Relaxed);
+    assert_eq!(values(&mut broker, "200"), []);
+    assert!(fault(&broker).contains("the disk is gone"), "{}", fault(&broker));
+    *told.lock().unwrap() = Some(vec![both, sound("Late", 300, 3)]);
+    assert_eq!(values(&mut broker, "300"), [(300, 3)]);
+    assert!(fault(&broker).contains("the disk is gone"), "{}", fault(&broker));
 }

@@ -42,6 +42,8 @@ pub(super) struct Entry {
     pub(super) lost: Vec<ObjectDescription>,
     /// The reason why the provider does not serve the `lost` objects; `None` if no object is lost.
     pub(super) lost_fault: Option<Fault>,
+    /// The last fault of the provider itself, while its account has `lost_fault` in the place of it.
+    pub(super) covered: Option<Fault>,
 }
 
 /// The order to a provider: what is wanted, until when, and how thoroughly its data is tested.
@@ -96,7 +98,32 @@ impl Entry {
             goes_on: false,
             lost: Vec::new(),
             lost_fault: None,
+            covered: None,
         }
+    }
+
+    /// Notes why the provider does not serve its lost objects, `None` if it serves all. The account tells that as the
+    /// last fault if it is news, and has the fault from before again once all objects are served. A fault of the
+    /// provider since then stays, and so does the reason why a provider is in quarantine or refused.
+    pub(super) fn tell_lost(&mut self, fault: Option<Fault>) {
+        let is_same = |one: &Option<Fault>, other: &Option<Fault>| match (one, other) {
+            (Some(one), Some(other)) => {
+                (one.object, &one.message) == (other.object, &other.message)
+            }
+            (one, other) => one.is_none() && other.is_none(),
+        };
+        let is_stopped = matches!(
+            self.status.state,
+            ProviderState::Quarantined | ProviderState::Disabled | ProviderState::Refused
+        );
+        let last = &mut self.status.last_fault;
+        let is_told = self.lost_fault.is_some() && is_same(last, &self.lost_fault);
+        if is_told {
+            *last = if fault.is_some() { fault.clone() } else { self.covered.take() };
+        } else if fault.is_some() && !is_stopped && !is_same(&fault, &self.lost_fault) {
+            self.covered = std::mem::replace(last, fault.clone());
+        }
+        self.lost_fault = fault;
     }
 
     /// The account of the provider, with the title indexes of its objects.

@@ -167,13 +167,7 @@ impl Members {
                 fault = Some(Fault::new(FaultKind::Warning, &name, why).of_object(index));
                 entry.lost.push(object);
             }
-            let last = entry.status.last_fault.as_ref().map(|fault| &fault.message);
-            let told = entry.lost_fault.as_ref().map(|fault| &fault.message);
-            let is_told = last.zip(told).is_some_and(|(last, told)| Arc::ptr_eq(last, told));
-            if fault.is_some() || is_told {
-                entry.status.last_fault.clone_from(&fault);
-            }
-            entry.lost_fault = fault;
+            entry.tell_lost(fault);
         }
     }
 
