@@ -11,7 +11,8 @@ use perfhive_engine::ProvidedTitles;
 use perfhive_format::LanguageId;
 use perfhive_format::titles::TitleList;
 use perfhive_registry::{Size, ValueName, read};
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Allots indexes to the titles of a provider and writes both to the registry, by `loadperf`.
@@ -216,9 +217,12 @@ impl Folder {
         }
     }
 
+    /// Writes a new file. A file that is there already is an error: in `C:\Windows\Temp` any user may create files
+    /// in the folder of another, and could change that file afterwards.
     fn write(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, RegisterError> {
         let path = self.0.join(name);
-        std::fs::write(&path, bytes).map_err(|error| io(&path, &error))?;
+        let written = File::create_new(&path).and_then(|mut file| file.write_all(bytes));
+        written.map_err(|error| io(&path, &error))?;
         Ok(path)
     }
 }
@@ -243,6 +247,11 @@ mod tests {
         assert_ne!(one.0, other.0);
         let file = one.write("titles.h", b"#define A 0\r\n").unwrap();
         assert_eq!(std::fs::read(&file).unwrap(), b"#define A 0\r\n");
+        // Another user may have put a file there.
+        let placed = other.0.join("titles.ini");
+        std::fs::write(&placed, b"placed").unwrap();
+        other.write("titles.ini", b"[info]").unwrap_err();
+        assert_eq!(std::fs::read(&placed).unwrap(), b"placed");
         let path = one.0.clone();
         drop(one);
         assert!(!path.exists() && other.0.exists());
