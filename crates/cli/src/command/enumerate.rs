@@ -22,7 +22,7 @@ use perfhive_view::is_hex;
 use perfhive_view::label::labelled;
 use perfhive_view::number::{push_cooked, push_grouped};
 use perfhive_view::time::rfc3339;
-use perfhive_view::{Field, LOCAL_KEYS, Names};
+use perfhive_view::{Field, LOCAL_KEYS, Names, Quantity};
 use std::fmt::Write as _;
 
 pub(super) fn run(global: &Global, args: &Enumerate) -> Outcome {
@@ -226,10 +226,21 @@ impl<'a> Raw<'a> {
             }
             _ if data.is_empty() => Self::Nothing,
             (_, Some(bits)) if !hex && counter.counter_type() == CounterType::PERF_DOUBLE_RAW => {
-                Self::Double(f64::from_bits(bits))
+                Self::of_double(f64::from_bits(bits))
             }
             (_, Some(number)) => Self::Number(number),
             (_, None) => Self::Bytes(data),
+        }
+    }
+
+    /// A text log has counts as doubles, too, and blank cells as NaN.
+    fn of_double(value: f64) -> Self {
+        let counter_type = Some(CounterType::PERF_DOUBLE_RAW);
+        let of = Quantity { counter_type, unit: "", is_identifier: false };
+        match of.counted(CookedValue::Float(value)) {
+            _ if value.is_nan() => Self::Absent,
+            CookedValue::Integer(value) => Self::Number(value),
+            CookedValue::Float(value) => Self::Double(value),
         }
     }
 

@@ -653,6 +653,9 @@ fn a_text_log_has_the_processes_of_each_line_with_their_rates_and_counts() {
     assert!(get(r"\Process(web)\% Processor Time").out.contains("5.000  %"));
     assert!(get(r"\Process(db)\Thread Count").out.contains("no such instance"));
     assert_eq!(get(r"\Process(*)\Thread Count").ok().matches("Process(").count(), 1);
+    let run = perfhive(["enum", "Process", "-s", &source]);
+    assert!(run.out.contains("not available here") && !run.out.contains("NaN"), "{}", run.out);
+    assert!(run.out.contains(" 31") && !run.out.contains("31.0"), "{}", run.out);
     // Columns that are blank in all lines keep their places.
     let out = folder.path().join("o.csv").display().to_string();
     perfhive(["convert", &log, &out]).ok();
