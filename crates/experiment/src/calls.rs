@@ -125,6 +125,10 @@ pub struct Calls {
     buffer: Box<[u8]>,
     /// The range of the buffer that holds bytes not yet decoded.
     unread: (usize, usize),
+    /// Whether the last reading left nothing in the FIFO, so that the next one has to be waited for.
+    is_empty: bool,
+    /// The name of the last event. Names stay events once they are.
+    name: Option<Arc<str>>,
     missed: u64,
     gap: u64,
     /// The number that the next call of each count must have, by process, thread and count.
@@ -166,6 +170,8 @@ impl Calls {
             names: wanted,
             buffer: vec![0; READ_BYTES].into(),
             unread: (0, 0),
+            is_empty: false,
+            name: None,
             missed: 0,
             gap: 0,
             counts: HashMap::with_capacity(MOST_COUNTS),
@@ -211,15 +217,17 @@ impl Calls {
             if event.name.is_empty() {
                 continue;
             }
-            // A name in another encoding, or one that was cut within a character, is an event all the same.
-            let name = String::from_utf8_lossy(event.name);
-            let name = match self.names.of(&name) {
-                Ok(Some(name)) => name,
-                Ok(None) => continue,
-                Err(()) => {
-                    self.missed += 1;
-                    continue;
-                }
+            let name = match &self.name {
+                Some(name) if name.as_bytes() == event.name => Arc::clone(name),
+                // A name in another encoding, or one that was cut within a character, is an event all the same.
+                _ => match self.names.of(&String::from_utf8_lossy(event.name)) {
+                    Ok(Some(name)) => Arc::clone(self.name.insert(name)),
+                    Ok(None) => continue,
+                    Err(()) => {
+                        self.missed += 1;
+                        continue;
+                    }
+                },
             };
             return Ok(Some(PerfEvent {
                 name,
@@ -242,17 +250,28 @@ impl Calls {
         // The beginning of an event that was cut by the end of the buffer.
         self.buffer.copy_within(begin..end, 0);
         self.unread = (0, end - begin);
-        // A full FIFO is noticed before reading makes room in it.
-        if rustix::io::ioctl_fionread(&*self.fifo).is_ok_and(|bytes| bytes >= self.full_bytes) {
-            self.full = Some(crate::clock::now());
-        }
         let room = self.buffer.get_mut(end - begin..).unwrap_or_default();
-        match rustix::io::read(&*self.fifo, room) {
+        let before = crate::clock::now();
+        match rustix::io::read(&*self.fifo, &mut *room) {
             Ok(count) => {
                 self.unread.1 += count;
+                // A reading that does not fill the buffer empties the FIFO; only after one that does, the rest is asked
+                // for. What was written meanwhile counts, too: the FIFO is then full a little too early.
+                self.is_empty = count < room.len();
+                let left = match self.is_empty {
+                    true => 0,
+                    false => rustix::io::ioctl_fionread(&*self.fifo).unwrap_or(0),
+                };
+                if left + count as u64 >= self.full_bytes {
+                    self.full = Some(before);
+                }
                 Ok(count)
             }
-            Err(Errno::AGAIN | Errno::INTR) => Ok(0),
+            Err(Errno::AGAIN) => {
+                self.is_empty = true;
+                Ok(0)
+            }
+            Err(Errno::INTR) => Ok(0),
             Err(error) => Err(error.into()),
         }
     }
@@ -270,6 +289,13 @@ impl EventSource for Calls {
             }
             // The flag is read before the FIFO, so that everything written before closing is in the FIFO.
             let is_closed = self.closed.load(Ordering::Acquire);
+            // Closing writes to the FIFO after the flag is set, which ends the waiting.
+            if self.is_empty && !is_closed {
+                match poll(&mut [PollFd::new(&*self.fifo, PollFlags::IN)], None) {
+                    Ok(_) | Err(Errno::INTR) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
             let there = self.fill()?;
             if is_closed {
                 if there == 0 || self.rest == 0 {
@@ -279,13 +305,6 @@ impl EventSource for Calls {
                     };
                 }
                 self.rest = self.rest.saturating_sub(there);
-            }
-            if there > 0 {
-                continue;
-            }
-            match poll(&mut [PollFd::new(&*self.fifo, PollFlags::IN)], None) {
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
             }
         }
     }
