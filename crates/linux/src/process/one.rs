@@ -180,7 +180,7 @@ impl OneProcess {
                 usage
             }
         };
-        self.sample.clear();
+        self.sample.begin_used();
         if self.memory && !self.reader.memory_of(&mut self.known, &mut self.sample) {
             self.read_files()?;
         }

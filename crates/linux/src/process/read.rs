@@ -180,15 +180,15 @@ impl ProcessReader {
         read.is_ok()
     }
 
-    /// Reads the counters from `statm` of a process into an empty sample. The `stat` of the process
-    /// must have been read before. Returns `false` if `statm` does not show the process's memory:
-    /// the process no longer exists, the file cannot be read, or it holds zeros because the first
-    /// thread has ended.
+    /// Adds the counters from `statm` of a process to a sample that has only the values from `stat`. The
+    /// `stat` of the process must have been read before. Returns `false` if `statm` does not show the
+    /// process's memory: the process no longer exists, the file cannot be read, or it holds zeros
+    /// because the first thread has ended.
     pub(super) fn memory_of(&mut self, known: &mut Tracked, sample: &mut Sample) -> bool {
-        sample.push([0; STAT_COUNTERS]);
+        let before = sample.len();
         let read = self.memory(known, sample).is_ok();
-        let is_empty = sample.values().iter().all(|value| *value == 0);
-        read && (known.is_kernel_thread || !is_empty)
+        let memory = sample.values().get(before..).unwrap_or_default();
+        read && (known.is_kernel_thread || memory.iter().any(|value| *value != 0))
     }
 
     /// The processes of the batch that was read last, with their names, without processes that have

@@ -112,16 +112,15 @@ impl Sample {
         ]);
     }
 
-    /// Removes all values.
-    pub(super) fn clear(&mut self) {
-        (self.count, self.absent) = (0, 0);
+    /// Makes the sample one of the values from `stat`, which are those from before: they must not be read before they
+    /// are [set](Self::set_used).
+    pub(super) fn begin_used(&mut self) {
+        (self.count, self.absent) = (STAT_COUNTERS, 0);
     }
 
-    /// Sets the times (100 ns units), and the numbers of all page faults and of major ones. After
-    /// [`clear`](Self::clear) the sample then has the other values from `stat`, too, but these are the values from
-    /// before: they must not be read.
+    /// Sets the times (100 ns units), and the numbers of all page faults and of major ones. The other
+    /// values from `stat` stay.
     pub(super) fn set_used(&mut self, [user, kernel]: [u64; 2], [faults, major]: [u64; 2]) {
-        self.count = self.count.max(STAT_COUNTERS);
         let values = [user.saturating_add(kernel), user, kernel, faults, major];
         for (place, value) in USED.into_iter().zip(values) {
             self.values[place] = value;
