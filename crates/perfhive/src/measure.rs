@@ -81,7 +81,8 @@ pub fn open(addresses: &[&str]) -> Result<DataSources, MeasureError> {
 /// Opens the data source of one address, to be added to [`DataSources`].
 ///
 /// `local:` is the source that every category, counter and context of the program shares
-/// ([`SharedSource::local`]); `options` have no effect on it. Any other address is opened anew.
+/// ([`SharedSource::local`]). With a [patience](OpenOptions::patience), it is opened anew, as any
+/// other address is.
 ///
 /// ```no_run
 /// use perfhive::OpenOptions;
@@ -97,7 +98,7 @@ pub fn open(addresses: &[&str]) -> Result<DataSources, MeasureError> {
 /// A text that is not an address; a source that cannot be read.
 pub fn data_source(address: &str, options: &OpenOptions) -> Result<SharedCounters, MeasureError> {
     match address.parse() {
-        Ok(address) if address == SourceAddress::local() => {
+        Ok(address) if address == SourceAddress::local() && options.patience.is_none() => {
             let name = name_of(&address, "");
             Ok(CounterSource::new(&name, SharedSource::local()?.source()))
         }

@@ -383,3 +383,15 @@ fn missing_library_or_function_cannot_be_checked() {
     assert!(place.run(&["host"]).err.contains("perfhive starts this program itself"));
     assert!(!place.run(&["--help"]).out.contains(" host "));
 }
+
+#[test]
+fn experiment_waits_for_a_library_as_long_as_it_is_told() {
+    let place = TestHive::new();
+    let library = place.library("zoo.so");
+    let linkage = ["--library", &library, "--linkage", "!never returns"];
+    place.run(&[&["register", INI], &linkage[..]].concat()).ok();
+    let of_gauges = ["--on", "interval 5ms", "--sensor", "Gauges/Level#boiler", "--", "true"];
+    let run = place.run(&[&["experiment", "run", "--patience", "0.1"], &of_gauges[..]].concat());
+    let said = run.fails(3);
+    assert!(said.contains("Gauges: did not say within 100ms what it offers"), "{said}");
+}
