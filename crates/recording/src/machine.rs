@@ -1,8 +1,8 @@
 //! [`MachinePart`] and [`MachineParts`]: what a recording has of single machines.
 
 use perfhive_engine::{
-    Ask, Catalogue, ObjectQuery, ProviderStatus, Recording, Snapshot, Source, SourceError, Span,
-    TitleDatabase,
+    Ask, Catalogue, Fault, FaultKind, ObjectQuery, ProviderStatus, Recording, Snapshot, Source,
+    SourceError, Span, TitleDatabase,
 };
 use perfhive_format::{FileTime, LanguageId};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -61,11 +61,16 @@ impl Source for MachinePart {
     }
 }
 
-/// Adds the frames of a machine and all faults of a sample to `out`.
+/// Adds the frames of a machine to `out`, and the faults of the sample. Faults that are about the contents of a frame
+/// are made anew from the machine's own frames.
 fn push_own(whole: &Snapshot, machine: &str, name: &str, out: &mut Snapshot) {
     let own = whole.frames().iter().filter(|frame| frame.machine() == machine);
     out.push_frames(own.cloned(), name);
-    whole.faults().iter().for_each(|fault| out.push_fault(fault.clone()));
+    let is_of_frame = |fault: &&Fault| {
+        matches!(fault.kind, FaultKind::DamagedObject(_) | FaultKind::DamagedName(_))
+    };
+    let others = whole.faults().iter().filter(|fault| !is_of_frame(fault));
+    others.for_each(|fault| out.push_fault(fault.clone()));
 }
 
 /// A copy of a catalogue that states `machine` as its machine; the objects stay those of all machines.
@@ -224,6 +229,7 @@ impl Recording for Part {
 mod tests {
     use super::*;
     use crate::ReplaySource;
+    use perfhive_format::{CounterSpec, CounterType, TitleIndex};
     use perfhive_testkit::script::block;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -293,5 +299,26 @@ mod tests {
         assert_eq!((second(&mut *a), second(&mut *b)), (Some(1), Some(1)));
         assert_eq!((second(&mut *a), second(&mut *a)), (Some(2), Some(3)));
         assert_eq!((second(&mut *b), second(&mut *b), second(&mut *b)), (Some(2), Some(3), None));
+    }
+
+    #[test]
+    fn damage_is_told_once_and_by_the_part_of_its_machine() {
+        let counter = [CounterSpec::new(TitleIndex(6), CounterType::PERF_COUNTER_RAWCOUNT)];
+        let damaged = |machine: &str, object| {
+            let objects = [(TitleIndex(object), &counter[..], &[("p", None, &[1][..])][..])];
+            let mut bytes = block(machine, 1, &objects);
+            // The only instance claims to be longer than the block.
+            let word =
+                |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
+            let at = word(24) + word(word(24) + 4);
+            bytes[at..at + 4].copy_from_slice(&9999u32.to_le_bytes());
+            (machine.to_string(), bytes).into()
+        };
+        let sample = vec![damaged("A", 10), damaged("B", 20)];
+        let source = ReplaySource::of_samples("file:log", [sample]).unwrap();
+        let mut out = Snapshot::new();
+        MachinePart::new(Box::new(source), "B").collect(&Ask::everything(), &mut out).unwrap();
+        let objects: Vec<_> = out.faults().iter().map(|fault| fault.object).collect();
+        assert_eq!(objects, [Some(TitleIndex(20))], "{:?}", out.faults());
     }
 }
