@@ -446,12 +446,16 @@ impl Resting {
 }
 
 /// Whether the kernel's command line leaves ticks to all processors, even while they run a single
-/// thread: it has neither `nohz_full=` nor `isolcpus=`, which may take ticks away, too. `false` if
-/// the command line cannot be read.
+/// thread. `false` if the command line cannot be read.
 fn ticks_everywhere(reader: &mut Reader) -> bool {
-    let is_read = reader.once_here(c"cmdline").is_ok();
-    let has = |name: &[u8]| reader.text().windows(name.len()).any(|word| word == name);
-    is_read && !has(b"nohz_full=") && !has(b"isolcpus=")
+    reader.once_here(c"cmdline").is_ok() && leaves_ticks(reader.text())
+}
+
+/// Whether a command line of the kernel has neither `nohz_full=` nor `isolcpus=`, which may take
+/// ticks away, too.
+fn leaves_ticks(command_line: &[u8]) -> bool {
+    let has = |name: &[u8]| command_line.windows(name.len()).any(|word| word == name);
+    !has(b"nohz_full=") && !has(b"isolcpus=")
 }
 
 /// Whether the running kernel is this version of Linux or a later one.
@@ -530,4 +534,24 @@ fn is_alive(alive: &[u32], last: &mut Option<u32>, parent: u64) -> bool {
         *last = Some(parent);
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn isolated_processors_and_those_without_ticks_are_not_relied_on() {
+        for usual in ["", "quiet splash\n", "root=/dev/vda nohz=on isolated=1 nohz_full\n"] {
+            assert!(leaves_ticks(usual.as_bytes()), "{usual}");
+        }
+        for special in [
+            "isolcpus=2,3\n",
+            "quiet isolcpus=nohz,domain,1-3",
+            "root=/dev/vda nohz_full=1-7 quiet\n",
+            "nohz_full=",
+        ] {
+            assert!(!leaves_ticks(special.as_bytes()), "{special}");
+        }
+    }
 }
