@@ -18,7 +18,7 @@ use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -274,28 +274,43 @@ type Job = (Command, Sender<io::Result<Child>>);
 /// host when the *thread* that started it ends.
 fn nursery(command: Command) -> io::Result<Child> {
     static NURSERY: Mutex<Option<Sender<Job>>> = Mutex::new(None);
-    let gone = || io::Error::other("the thread that starts processes is gone");
-    let (reply, answer) = channel();
+    let start = |body: Box<dyn FnOnce() + Send>| {
+        thread::Builder::new().name("perfhive hosts".to_string()).spawn(body).map(drop)
+    };
     let mut nursery = NURSERY.lock().unwrap_or_else(PoisonError::into_inner);
+    let answer = hand_over(&mut nursery, command, start)?;
+    drop(nursery);
+    answer.recv().map_err(|_| no_nursery())?
+}
+
+fn no_nursery() -> io::Error {
+    io::Error::other("the thread that starts processes is gone")
+}
+
+/// Hands a program over to the thread of `nursery`. If there is none, `start` has to start one with
+/// the body that it is given; where that fails, at the limit of threads, the next call tries again.
+fn hand_over(
+    nursery: &mut Option<Sender<Job>>,
+    command: Command,
+    start: impl FnOnce(Box<dyn FnOnce() + Send>) -> io::Result<()>,
+) -> io::Result<Receiver<io::Result<Child>>> {
+    let (reply, answer) = channel();
     let jobs = match nursery.take() {
         Some(jobs) => jobs,
         None => {
             let (jobs, queue) = channel::<Job>();
-            let body = move || {
+            start(Box::new(move || {
                 for (mut command, reply) in queue {
                     // Without a receiver the process ends by itself: its socket is closed.
                     let _ = reply.send(command.spawn());
                 }
-            };
-            // Where the limit of threads is reached, the next call tries again.
-            thread::Builder::new().name("perfhive hosts".to_string()).spawn(body)?;
+            }))?;
             jobs
         }
     };
-    jobs.send((command, reply)).map_err(|_| gone())?;
+    jobs.send((command, reply)).map_err(|_| no_nursery())?;
     *nursery = Some(jobs);
-    drop(nursery);
-    answer.recv().map_err(|_| gone())?
+    Ok(answer)
 }
 
 /// Fills `to` with the bytes of the shared memory from the offset `from` on. It is an error if the
@@ -311,4 +326,41 @@ fn read_all(memory: impl rustix::fd::AsFd, to: &mut [u8], from: usize) -> Result
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_could_not_be_started_is_tried_again() {
+        let (mut nursery, mut started) = (None, 0);
+        let mut hand = |is_full: bool| {
+            let answer = hand_over(&mut nursery, Command::new("/bin/true"), |body| {
+                started += 1;
+                match is_full {
+                    true => Err(io::ErrorKind::WouldBlock.into()),
+                    false => thread::Builder::new().spawn(body).map(drop),
+                }
+            });
+            answer.map(|answer| answer.recv().unwrap().unwrap().wait().unwrap().success())
+        };
+        for _ in 0..2 {
+            assert_eq!(hand(true).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        }
+        // The thread stays for the programs after the first.
+        assert!(hand(false).unwrap() && hand(true).unwrap());
+        assert_eq!(started, 3);
+    }
+
+    #[test]
+    fn a_thread_that_is_gone_is_an_error_and_then_replaced() {
+        let (jobs, _) = channel();
+        let mut nursery = Some(jobs);
+        let unused = |_| panic!("there is a thread, as far as is known");
+        assert!(hand_over(&mut nursery, Command::new("/bin/true"), unused).is_err());
+        let start = |body| thread::Builder::new().spawn(body).map(drop);
+        let answer = hand_over(&mut nursery, Command::new("/bin/true"), start).unwrap();
+        assert!(answer.recv().unwrap().unwrap().wait().unwrap().success());
+    }
 }
