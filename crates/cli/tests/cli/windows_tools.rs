@@ -311,6 +311,11 @@ fn counters_and_logs_in_a_code_page_are_read_in_the_one_that_is_named() {
         let text = perfhive(args).ok();
         assert!(text.contains("\\\\A\\\u{30bd}\u{8868}\\Pages"), "{text}");
     }
+    // Without its mark, UTF-16 is valid UTF-8 with NULs.
+    let unmarked: Vec<u8> = "\\Pages\r\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let paths = folder.file("paths.txt", unmarked);
+    let said = perfhive(["typeperf", "--source", &source, "-cf", &paths]).fails(3);
+    assert!(said.contains("UTF-16 with its mark"), "{said}");
     let paths = folder.file("paths.txt", [&b"\\"[..], name, b"\\Pages\r\n"].concat());
     let args = ["typeperf", "--source", &source, "-cf", &paths, "--encoding", "932"];
     assert!(perfhive(args).fails(3).contains("UTF-8"));

@@ -126,6 +126,9 @@ fn invalid_definitions_and_functions_are_refused_with_a_reason() {
     let mut odd = definition("A", 1);
     odd.titles[0].names[0].0 = 1;
     refused(&odd, &library(), "odd");
+    let mut odd = definition("A", 1);
+    odd.titles[0].names[0].1 = "a\0b".into();
+    refused(&odd, &library(), "NUL");
     let mut long = definition("A", 1);
     long.titles[0].names[0].1 = "x".repeat(MAX_TEXT + 1);
     refused(&long, &library(), "too long");
@@ -260,6 +263,11 @@ fn damaged_lines_leave_out_their_provider_only() {
     let (_, faults) =
         Hive::parse(Scope::System, &[b"perfhive hive 1\n".to_vec(), vec![0xff; 9]].concat());
     assert!(faults[0].message.contains("UTF-8"));
+    // A text that would end at a NUL where it is used.
+    let cut = text.replacen("\nOpen = \"", "\nOpen = \"x\\u000000", 1);
+    let (hive, faults) = Hive::parse(Scope::System, cut.as_bytes());
+    assert_eq!((hive.services.len(), faults.len()), (1, 1), "{faults:?}");
+    assert!(faults[0].message.contains("Open holds a NUL"), "{faults:?}");
     // Two providers with the same indexes: the first counts.
     let both = text.replace("[Services\\Zwei", "[Services\\Zwei2").replace("1852\n", "1848\n");
     let (hive, faults) = Hive::parse(Scope::System, both.as_bytes());
