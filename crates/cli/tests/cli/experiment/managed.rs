@@ -155,6 +155,32 @@ fn experiment_that_is_stopped_is_one_that_does_not_answer() {
 }
 
 #[test]
+fn folder_of_an_experiment_that_was_killed_is_removed_by_the_next() {
+    let folder = Folder::new();
+    let mut killed = Running::new(&folder, &["interval 20ms"], &["sleep", "600"]);
+    let alive = Running::new(&folder, &["interval 20ms"], &["sleep", "600"]);
+    let around = folder.path().join("perfhive");
+    let of = |process: u32| around.join(format!("experiment-{process}"));
+    // Without its lock, a folder is one that is just being made.
+    let begun = of(1);
+    std::fs::create_dir(&begun).unwrap();
+    std::fs::write(begun.join("lock.new"), "").unwrap();
+    killed.child.kill().unwrap();
+    killed.child.wait().unwrap();
+    assert!(of(killed.child.id()).join("lock").exists());
+    let listed = || -> Vec<u64> {
+        let list = finish(&mut experiment(&folder, &["list", "--json"])).json();
+        list.iter().filter_map(|one| one["perfhive"].as_u64()).collect()
+    };
+    assert_eq!(listed(), [u64::from(alive.child.id())]);
+    let next = finish(&mut experiment(&folder, &["run", "--on", "interval 5ms", "--", "true"]));
+    assert_eq!(next.code, Some(0), "{}", next.err);
+    assert!(!of(killed.child.id()).exists());
+    assert!(begun.join("lock.new").exists());
+    assert_eq!(listed(), [u64::from(alive.child.id())]);
+}
+
+#[test]
 fn experiment_without_a_runtime_folder_is_managed_all_the_same() {
     let folder = Folder::new();
     let gone = folder.path().join("gone");
