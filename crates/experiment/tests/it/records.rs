@@ -289,6 +289,22 @@ fn events_that_a_filter_leaves_out_are_counted_as_filtered() {
     assert!(error.to_string().contains("test.host/Engine/Speed#main"), "{error}");
 }
 
+#[test]
+fn batches_of_which_a_filter_leaves_nothing_are_not_delivered() {
+    let sizes = Arc::new(Mutex::new(Vec::new()));
+    let theirs = Arc::clone(&sizes);
+    let callback = move |batch: &RecordBatch<'_>, _: &[Section]| {
+        theirs.lock().unwrap().push(batch.len());
+    };
+    let experiment = Experiment::builder().deliver(callback).start().unwrap();
+    // A point has no duration, which is known only when the records are delivered.
+    let filter: EventFilter = "seconds > 0".parse().unwrap();
+    experiment.bind_where(Burst::new(300), context(shown()), filter).unwrap();
+    experiment.bind_where(Burst::new(0), context(shown()), EventFilter::default()).unwrap();
+    assert_eq!(experiment.end().bindings[0].filtered, 300);
+    assert!(sizes.lock().unwrap().is_empty(), "{sizes:?}");
+}
+
 /// An event source with these events, the last one first.
 struct Sections(Vec<PerfEvent>);
 
