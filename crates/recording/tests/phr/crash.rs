@@ -334,3 +334,27 @@ fn samples_of_a_clock_that_jumps_stay_in_the_order_of_the_file() {
         assert!(out.frames()[0].as_bytes() == churn(found), "{found}");
     }
 }
+
+/// The damage of each group is told, though no sample follows that could carry it.
+#[test]
+fn damage_of_the_last_groups_is_told_at_the_end() {
+    let file = Scratch::new();
+    record(&file.0, 0..190);
+    let mut bytes = std::fs::read(&file.0).unwrap();
+    let samples: Vec<_> =
+        frames(&bytes).into_iter().filter(|(_, kind)| [3, 4].contains(kind)).collect();
+    let keyframes: Vec<usize> = (0..samples.len()).filter(|at| samples[*at].1 == 3).collect();
+    let (whole, last) = (keyframes[2], &keyframes[2..]);
+    let places: Vec<usize> = last.iter().map(|at| samples[*at].0.start).collect();
+    assert_eq!(places.len(), 2);
+    // Behind the header, so that it is the payload that is damaged.
+    places.iter().for_each(|at| bytes[at + HEADER] ^= 1);
+    std::fs::write(&file.0, bytes).unwrap();
+    let (samples, faults) = contents(&mut reopen(&file.0));
+    assert_eq!(samples.iter().filter(|sample| !sample.is_empty()).count(), whole);
+    let told: Vec<String> = faults.iter().map(|fault| fault.message.to_string()).collect();
+    let what = "a sample is damaged; those up to the next keyframe are left out";
+    let expected: Vec<String> =
+        places.iter().map(|at| format!("offset 0x{at:x}: {what}")).collect();
+    assert_eq!(told, expected);
+}

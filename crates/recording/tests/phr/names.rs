@@ -1,7 +1,7 @@
 //! Indexes that have one name in one part of a recording and another in a later one.
 
 use crate::shared::*;
-use perfhive_engine::{Ask, Source as _, SourceErrorKind, TitleDatabase};
+use perfhive_engine::{Ask, Frame, Query, Snapshot, Source as _, SourceErrorKind, TitleDatabase};
 use perfhive_format::{CounterSpec, CounterType, LanguageId, TitleIndex};
 use perfhive_recording::{RecordingOptions, RecordingWriter, open};
 use perfhive_testkit::script::{block, titles};
@@ -98,4 +98,30 @@ fn one_file_with_two_names_of_an_index_leaves_the_later_object_out() {
         assert_eq!(found, expected);
         assert!(out.faults().iter().any(|fault| fault.message.contains("Zebra Example")));
     }
+}
+
+/// The origins of blocks are told apart by their labels, in whichever file they are.
+#[test]
+fn values_go_on_into_the_next_file_of_the_same_origin_only() {
+    let parts = [(0, "registry"), (2, "registry"), (4, "native")].map(|(begin, label)| {
+        let file = Scratch::new();
+        let options = RecordingOptions::new();
+        let mut writer = RecordingWriter::open(&file.0, "local:", &options).unwrap();
+        for second in begin..begin + 2 {
+            let frame = Frame::new(churn(second), 1).unwrap();
+            let mut sample = Snapshot::new();
+            sample.push_frame(Arc::new(frame.recorded_by(1, Some(label.into()))), "source");
+            writer.add(&sample, &[names()]).unwrap();
+        }
+        writer.finish().unwrap();
+        file
+    });
+    let paths = parts.each_ref().map(|file| file.0.clone());
+    let mut query = Query::new(open("file:r", &paths, &[], None).unwrap()).unwrap();
+    query.add(r"\Process(p1)\% Processor Time").unwrap();
+    let are_there = [(); 6].map(|()| {
+        query.collect().unwrap();
+        query.readings()[0].value.is_ok()
+    });
+    assert_eq!(are_there, [false, true, true, true, false, true]);
 }
