@@ -76,3 +76,22 @@ fn a_pattern_of_a_whole_name_finds_all_instances_of_that_name() {
     assert_eq!(filtered("java#*"), "java#1");
     assert_eq!(filtered("*c"), "javac");
 }
+
+#[test]
+fn a_path_with_wildcards_decides_the_order_wherever_it_stands() {
+    let instances = [("c", 1), ("b", 5), ("A", 10)];
+    let job = thing((10, "Job"), WORK, &instances);
+    let paths = [r"\Job(c)\Work", r"\Job(*)\Work"];
+    for paths in [paths, [paths[1], paths[0]]] {
+        let mut query = Query::new(Renumbered::gauges(std::slice::from_ref(&job))).unwrap();
+        for path in paths {
+            query.add(path).unwrap();
+        }
+        query.collect().unwrap();
+        let arranged = by(Order::Value).of(&query, query.readings().iter().collect(), None);
+        let name = |one: &&perfhive_engine::Reading| one.instance.as_ref().unwrap().plain();
+        let mut names: Vec<String> = arranged.readings.iter().map(name).collect();
+        names.dedup();
+        assert_eq!(names, ["A", "b", "c"], "{paths:?}");
+    }
+}
