@@ -208,7 +208,8 @@ impl Query {
         self
     }
 
-    /// Adds a path given as text, and returns its handle.
+    /// Adds a path given as text, and returns its handle. A pattern of machines means those that the
+    /// query knows by then; a machine that is opened later needs its path added anew.
     ///
     /// # Errors
     /// [`QueryError::Path`] for a text that is not a path; [`QueryError::UnknownMachine`]; an error

@@ -329,6 +329,46 @@ fn a_provider_that_hangs_leaves_time_for_the_others() {
     }
 }
 
+/// A provider that can be opened only from the third time on.
+struct OpensLate(ScriptProvider, AtomicU64);
+
+impl Provider for OpensLate {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+    fn describe(&self) -> ProviderDescription {
+        self.0.describe()
+    }
+    fn titles(&self) -> Vec<ProvidedTitles> {
+        self.0.titles()
+    }
+    fn open(&self, context: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {
+        match self.1.fetch_add(1, Ordering::Relaxed) {
+            0 | 1 => Err(ProviderError::NotYet("is being started".into())),
+            _ => self.0.open(context),
+        }
+    }
+}
+
+#[test]
+fn a_provider_that_cannot_be_opened_yet_has_not_failed() {
+    let late = OpensLate(sound("Late", 100), AtomicU64::new(0));
+    let mut broker =
+        Broker::builder("test:", "HOST").provider(Arc::new(late)).quarantine_after(1).build();
+    for _ in 0..2 {
+        let snapshot = collect(&mut broker, "100");
+        let fault = &snapshot.faults()[0];
+        assert_eq!((fault.kind, &*fault.message), (FaultKind::NotYet, "is being started"));
+        let status = broker.providers().next().unwrap();
+        assert_eq!((status.collections, status.faults, status.in_a_row), (0, 0, 0));
+        assert_ne!(status.state, ProviderState::Quarantined);
+    }
+    let snapshot = collect(&mut broker, "100");
+    assert_eq!((names(&snapshot), snapshot.faults().len()), (vec![100], 0));
+    let status = broker.providers().next().unwrap();
+    assert_eq!((status.state, status.collections), (ProviderState::Open, 1));
+}
+
 /// A provider whose account outlives its broker.
 struct Accounted {
     inner: ScriptProvider,

@@ -237,6 +237,57 @@ fn the_machine_of_a_path_chooses_the_source() {
     assert!(query.path_of(&query.readings()[1]).to_string().starts_with(r"\\bee\"));
 }
 
+#[test]
+fn a_pattern_of_machines_means_those_of_the_time_when_it_was_added() {
+    let at =
+        |machine: &str, ws| processes(machine, &[&[("p", 1, 1, 1, ws)], &[("p", 1, 1, 1, ws)]]);
+    let sources = SourceSet::new(at("A", 1)).with_opener(move |_| Ok(Box::new(at("C", 3))));
+    let mut query = Query::over(sources, LanguageId::ENGLISH).unwrap();
+    let every = r"\\*\Process(p)\Working Set";
+    let early = query.add(every).unwrap();
+    let named = query.add(r"\\c\Process(p)\Working Set").unwrap();
+    let late = query.add(every).unwrap();
+    query.collect().unwrap();
+    let of = |id| query.readings_of(id).map(show).collect::<Vec<_>>();
+    assert_eq!((of(early), of(named)), (vec!["p=1".to_string()], vec!["p=3".to_string()]));
+    assert_eq!(of(late), ["p=1", "p=3"]);
+}
+
+#[test]
+fn frames_are_the_same_objects_and_faults_at_once_or_one_by_one() {
+    let counters = process_counters();
+    let rows: [Row<'_>; 1] = [("p", None, &[1, 1, 1, 1, 1])];
+    let whole = |machine, objects: &[TitleIndex]| {
+        let objects: Vec<_> =
+            objects.iter().map(|name| (*name, &counters[..], &rows[..])).collect();
+        block(machine, 1, &objects)
+    };
+    let mut damaged = whole("B", &[PROCESS]);
+    damaged.iter_mut().rev().take(60).for_each(|byte| *byte = 0xff);
+    let blocks =
+        [whole("A", &[THREAD]), damaged, whole("C", &[PROCESS, THREAD]), whole("D", &[PROCESS])];
+    let frames = blocks.map(|bytes| Arc::new(Frame::new(bytes, 1).unwrap()));
+    let (mut at_once, mut by_one) = (Snapshot::new(), Snapshot::new());
+    at_once.push_frames(frames.clone(), "source");
+    frames.into_iter().for_each(|frame| by_one.push_frame(frame, "source"));
+    // The first frame with an object has it.
+    let of = |snapshot: &Snapshot| {
+        let machine =
+            |name| snapshot.object(name).map(|object| object.frame().machine().to_string());
+        let objects =
+            snapshot.objects().map(|object| object.view().name_index()).collect::<Vec<_>>();
+        (objects, machine(PROCESS), machine(THREAD), snapshot.faults().to_vec())
+    };
+    let (objects, process, thread, faults) = of(&at_once);
+    assert_eq!(objects, [THREAD, PROCESS, THREAD, PROCESS]);
+    assert_eq!((process.as_deref(), thread.as_deref()), (Some("C"), Some("A")));
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    assert!(
+        matches!(faults[0].kind, FaultKind::DamagedObject(_)) && &*faults[0].provider == "source"
+    );
+    assert_eq!(format!("{:?}", of(&at_once)), format!("{:?}", of(&by_one)));
+}
+
 /// A source that fails at its second collection.
 struct Fails(ReplaySource, u32);
 impl Source for Fails {

@@ -171,3 +171,25 @@ fn new_objects_with_every_collection_leave_the_others_their_values() {
     let values = collect(&mut query);
     assert_eq!(values[..3], ["42", "42", "666"]);
 }
+
+#[test]
+fn paths_expand_by_the_present_catalogue() {
+    let source = Renumbered::gauges(&two(10, 20));
+    let mut query = query(source.clone(), r"\Custom(a)\Items");
+    let expand = |query: &mut Query| -> Vec<String> {
+        query.expand(r"\*(*)\*").unwrap().iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(expand(&mut query), [r"\Custom(a)\Items", r"\Other(a)\Items"]);
+    let fresh = thing((10, "Fresh"), (14, "Pieces"), &[("b", 1)]);
+    source.show(&[fresh, thing((30, "Custom"), ITEMS, &[("c", 2)])]);
+    assert_eq!(expand(&mut query), [r"\Fresh(b)\Pieces", r"\Custom(c)\Items"]);
+    // The index 30 is another object's now, and 10 is free.
+    let other = thing((30, "Other"), (14, "Pieces"), &[("z", 1)]);
+    source.show(&[other, thing((20, "Custom"), ITEMS, &[("d", 2)])]);
+    let paths = query.expand(r"\Custom(*)\Items").unwrap();
+    assert_eq!(paths.iter().map(ToString::to_string).collect::<Vec<_>>(), [r"\Custom(d)\Items"]);
+    // A change that was met in expanding is still one for the paths of the query.
+    source.show(&two(20, 10));
+    assert_eq!(expand(&mut query), [r"\Custom(a)\Items", r"\Other(a)\Items"]);
+    assert_eq!(collect(&mut query), ["42"]);
+}
