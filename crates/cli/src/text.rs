@@ -7,6 +7,7 @@ pub(crate) mod table;
 pub(crate) mod time;
 pub(crate) mod wide;
 pub(crate) mod wrap;
+mod zone;
 
 use std::fs::File;
 use std::io::{self, Read as _};

@@ -222,7 +222,7 @@ fn the_columns_of_a_log_are_told_as_it_has_them() {
 #[test]
 fn columns_in_several_spellings_are_those_of_one_machine_object_and_counter() {
     let file = Scratch::new(
-        "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\box\\Memory\\Available Bytes\",\"\\\\BOX\\memory\\pages/sec\",\
+        "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",\"\\\\box\\Memory\\Available Bytes\",\"\\\\BOX\\memory\\pages/sec\",\
          \"\\\\BOX\\Process(a)\\Working Set\",\"\\\\Box\\PROCESS(A)\\working set\"\r\n\
          \"11/24/2026 12:00:00.000\",\"1\",\"2\",\"3\",\"4\"\r\n",
     );
@@ -290,7 +290,7 @@ fn a_written_log_is_byte_for_byte_that_of_windows() {
 #[test]
 fn a_column_that_is_no_counter_is_left_out_and_the_others_are_read() {
     let log = concat!(
-        r#""(PDH-CSV 4.0) (UTC)(0)","\\BOX\Memory\A","note","\\BOX\My (odd) Object\B","\\BOX\Memory\C""#,
+        r#""(PDH-CSV 4.0) (Coordinated Universal Time)(0)","\\BOX\Memory\A","note","\\BOX\My (odd) Object\B","\\BOX\Memory\C""#,
         "\r\n",
         r#""08/14/2007 15:42:37.659","1","seen by Ann","2","3""#,
         "\r\n",
@@ -374,7 +374,7 @@ fn lines_in_faults_are_those_of_the_file_behind_empty_and_joined_ones() {
 #[test]
 fn object_with_and_without_instances_is_warned_about() {
     let log = concat!(
-        r#""(PDH-CSV 4.0) (UTC)(0)","\\A\Job(x)\Count","\\A\Job\Count","\\B\Job\Count""#,
+        r#""(PDH-CSV 4.0) (Coordinated Universal Time)(0)","\\A\Job(x)\Count","\\A\Job\Count","\\B\Job\Count""#,
         "\r\n\"08/14/2007 15:40:38.659\",\"1\",\"2\",\"3\"\r\n",
     );
     let found = messages(Scratch::new(log).open());
@@ -388,7 +388,7 @@ fn object_with_and_without_instances_is_warned_about() {
 fn repeated_column_has_its_value_whichever_cell_is_blank() {
     let cells = ["\" \",\"5\"", "\"5\",\" \"", "\"5\",\"5\"", "\"5\",\"6\""];
     let lines = cells.map(|cells| format!("\"08/14/2007 15:40:38.659\",{cells},\"1\"\r\n"));
-    let head = r#""(PDH-CSV 4.0) (UTC)(0)","\\A\Memory\Free","\\A\Memory\Free","\\A\Memory\Used""#;
+    let head = r#""(PDH-CSV 4.0) (Coordinated Universal Time)(0)","\\A\Memory\Free","\\A\Memory\Free","\\A\Memory\Used""#;
     let log = format!("{head}\r\n{}", lines.concat());
     let found = values(Scratch::new(log).open(), &[r"\Memory\Free"]);
     assert_eq!(found, [[Some(5.0)], [Some(5.0)], [Some(5.0)], [None]]);
@@ -515,7 +515,7 @@ fn the_lines_of_a_console_are_those_of_typeperf() {
 
 #[test]
 fn columns_that_would_need_the_square_of_their_number_are_refused() {
-    let mut text = String::from("\"(PDH-CSV 4.0) (UTC)(0)\"");
+    let mut text = String::from("\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\"");
     for number in 0..5000 {
         text.push_str(&format!(r#","\\BOX\Process(i{number})\counter {number}""#));
     }

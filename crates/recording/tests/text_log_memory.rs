@@ -22,7 +22,12 @@ fn a_text_log_of_any_size_takes_constant_memory() {
     let write = |lines: u64| {
         let mut file = BufWriter::new(std::fs::File::create(&path).unwrap());
         let columns = (0..COLUMNS).map(|column| format!(r#","\\BOX\Process(p{column})\Value""#));
-        writeln!(file, "\"(PDH-CSV 4.0) (UTC)(0)\"{}\r", columns.collect::<String>()).unwrap();
+        writeln!(
+            file,
+            "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\"{}\r",
+            columns.collect::<String>()
+        )
+        .unwrap();
         let cells = ",\"99.961234567890002722\"".repeat(COLUMNS);
         for line in 0..lines {
             let (minute, second, part) = (line / 6000, line / 100 % 60, line % 100 * 10);

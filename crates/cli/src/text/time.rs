@@ -22,9 +22,7 @@ pub(crate) fn local_clock(time: CalendarTime, interval: Option<Duration>) -> Opt
 /// text log of Windows gives it.
 pub(crate) fn zone_at(time: Option<FileTime>) -> TextZone {
     let time = time.and_then(|time| rfc3339(time.to_system_time())?.parse().ok());
-    let zoned = time.unwrap_or_else(jiff::Timestamp::now).to_zoned(TimeZone::system());
-    let name = zoned.strftime("%Z").to_string();
-    TextZone { name, bias: -zoned.offset().seconds() / 60 }
+    super::zone::of(time.unwrap_or_else(jiff::Timestamp::now), TimeZone::system())
 }
 
 /// The name of the zone at a moment, as perfhive shows it behind a time; `None` if the time is no valid date.

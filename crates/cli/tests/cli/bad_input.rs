@@ -292,7 +292,11 @@ fn unreadable_sources_exit_with_3() {
         ("a.csv", &b"time,cpu\n10:00,7\n"[..], "\"(PDH-CSV 4.0)\""),
         ("b.csv", b"", "the file is empty"),
         ("c.phr", b"", "the file is empty"),
-        ("d.csv", b"\"(PDH-CSV 4.0) (UTC)(0)\";\"\\\\A\\B\\C\"\n", "separated by semicolons"),
+        (
+            "d.csv",
+            b"\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\";\"\\\\A\\B\\C\"\n",
+            "separated by semicolons",
+        ),
         ("e.blg", b"PK\x03\x04\x14\x00", "a ZIP archive; unpack it"),
         ("f.phr", b"\x00\x01\x02\x03", "does not begin as a recording does"),
     ] {

@@ -47,7 +47,9 @@ fn a_reader_of_event_traces_finds_the_raw_values_of_a_written_log() {
 fn text_log(second: u32, columns: &[&str]) -> String {
     let names: String = columns.iter().map(|column| format!(",\"{column}\"")).collect();
     let values = format!(",\"{second}\"").repeat(columns.len());
-    format!("\"(PDH-CSV 4.0) (UTC)(0)\"{names}\r\n\"09/22/2026 21:42:{second:02}.000\"{values}\r\n")
+    format!(
+        "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\"{names}\r\n\"09/22/2026 21:42:{second:02}.000\"{values}\r\n"
+    )
 }
 
 #[test]

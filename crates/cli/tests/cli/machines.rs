@@ -9,7 +9,9 @@ const PROCESS: &str = r"\\B\Process(x)\Working Set";
 /// A log with a counter of the machine A and two of B, and its address.
 fn log(folder: &Folder) -> (String, String) {
     let rows = [
-        format!(r#""(PDH-CSV 4.0) (UTC)(0)","{FIRST}","{SECOND}","{PROCESS}""#),
+        format!(
+            r#""(PDH-CSV 4.0) (Coordinated Universal Time)(0)","{FIRST}","{SECOND}","{PROCESS}""#
+        ),
         r#""11/23/2026 10:00:00.000","100","200","5""#.into(),
         r#""11/23/2026 10:00:01.000","101","201","6""#.into(),
         r#""11/23/2026 10:00:02.000","102"," ","7""#.into(),
@@ -51,7 +53,10 @@ fn counters_of_another_machine_alone_have_their_times() {
     let cells = ["\"200\"", "\"201\"", "\" \""];
     let rows = cells.iter().enumerate();
     let rows = rows.map(|(n, cell)| format!("\"11/23/2026 10:00:0{n}.000\",{cell}\r\n"));
-    let wanted = format!("\"(PDH-CSV 4.0) (UTC)(0)\",\"{SECOND}\"\r\n{}", rows.collect::<String>());
+    let wanted = format!(
+        "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",\"{SECOND}\"\r\n{}",
+        rows.collect::<String>()
+    );
     let [converted, relogged] =
         ["a.csv", "b.csv"].map(|name| folder.path().join(name).display().to_string());
     perfhive(["convert", &file, "-o", &converted, "-p", SECOND]).ok();
@@ -69,7 +74,7 @@ fn counters_of_another_machine_alone_have_their_times() {
 #[test]
 fn counters_of_several_machines_keep_their_machine() {
     let folder = Folder::new();
-    let log = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Pages/sec\",\"\\\\B\\Memory\\Pages/sec\",\
+    let log = "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",\"\\\\A\\Memory\\Pages/sec\",\"\\\\B\\Memory\\Pages/sec\",\
                \"\\\\B\\Process(x)\\Working Set\",\"\\\\A\\Memory\\Available Bytes\"\r\n\
                \"11/24/2026 10:00:00.000\",\"1\",\"2\",\"3\",\"4\"\r\n\
                \"11/24/2026 10:01:00.000\",\"5\",\"6\",\"7\",\" \"\r\n";

@@ -312,7 +312,7 @@ fn a_damaged_line_of_a_log() {
     let folder = Folder::new();
     for damaged in 0..3 {
         let mut log =
-            "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\HOST\\Memory\\Available Bytes\"\r\n".to_string();
+            "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",\"\\\\HOST\\Memory\\Available Bytes\"\r\n".to_string();
         for second in 0..3 {
             let rest = if second == damaged { ",\"2\"" } else { "" };
             log += &format!("\"11/26/2026 08:00:0{second}.000\",\"1\"{rest}\r\n");
@@ -328,7 +328,7 @@ fn a_damaged_line_of_a_log() {
         assert!(message.contains(&format!("line {} is damaged", damaged + 2)), "{message}");
     }
     // There is no sample behind the baseline.
-    let log = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\HOST\\Memory\\Available Bytes\"\r\n\
+    let log = "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",\"\\\\HOST\\Memory\\Available Bytes\"\r\n\
                \"11/26/2026 08:00:00.000\",\"1\",\"2\"\r\n";
     let source = format!("file:{}", folder.file("log.csv", log));
     let run = perfhive(["--source", &source, "measure", "Memory/Available Bytes"]);

@@ -23,7 +23,7 @@ fn read(folder: &str) -> Option<Value> {
 #[test]
 fn objects_of_another_machine_have_files_of_their_own() {
     let folder = Folder::new();
-    let log = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Pages/sec\",\"\\\\B\\Memory\\Pages/sec\",\
+    let log = "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",\"\\\\A\\Memory\\Pages/sec\",\"\\\\B\\Memory\\Pages/sec\",\
                \"\\\\B\\Process(x)\\Working Set\"\r\n\"11/24/2026 10:00:00.000\",\"1\",\"2\",\"3\"\r\n";
     let file = folder.file("a.csv", log);
     let out = folder.path().join("log.parquet").display().to_string();

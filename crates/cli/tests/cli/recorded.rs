@@ -150,7 +150,7 @@ fn a_sample_that_lacks_an_object_has_its_time_in_every_row() {
     let folder = crate::run::Folder::new();
     let log = |name: &str, second: u32, path: &str| {
         let text = format!(
-            "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A{path}\"\r\n\"11/24/2026 10:00:0{second}.000\",\"7\"\r\n"
+            "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",\"\\\\A{path}\"\r\n\"11/24/2026 10:00:0{second}.000\",\"7\"\r\n"
         );
         folder.file(name, text)
     };

@@ -340,7 +340,7 @@ fn a_log_is_converted_to_text_and_to_a_recording_with_the_same_values() {
     perfhive(["convert", &phr, &few, "-p", counter, "--begin", "+1m", "--every", "2"]).ok();
     let text = std::fs::read_to_string(&few).unwrap();
     assert_eq!(text.lines().count(), 6, "{text}");
-    let header = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\ZACH-PC\\Memory\\Available Bytes\"\r\n";
+    let header = "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",\"\\\\ZACH-PC\\Memory\\Available Bytes\"\r\n";
     assert!(text.starts_with(header), "{text}");
 }
 
@@ -361,7 +361,11 @@ fn threads_of_a_text_log_keep_their_process_by_way_of_other_forms() {
     let folder = Folder::new();
     let column = r"\\box\Thread(sqlservr/12)\% Processor Time";
     let row = |second: i32| format!("\"11/27/2026 10:00:0{second}.000\",\"{second}\"\r\n");
-    let log = format!("\"(PDH-CSV 4.0) (UTC)(0)\",\"{column}\"\r\n{}{}", row(1), row(2));
+    let log = format!(
+        "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",\"{column}\"\r\n{}{}",
+        row(1),
+        row(2)
+    );
     let log = folder.file("threads.csv", &log);
     for form in ["phr", "blg"] {
         let [between, out] = [form, "csv"]
@@ -410,7 +414,7 @@ fn wrong_uses_are_refused_with_the_way_out() {
     let error = perfhive(["convert", &file, "-o", "o.xyz"]).fails(2);
     assert!(error.contains(".csv or .tsv for a text log"), "{error}");
     let phr = folder.file("b.phr", "x");
-    let log = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Available Bytes\"\r\n\
+    let log = "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",\"\\\\A\\Memory\\Available Bytes\"\r\n\
                \"11/24/2026 10:00:00.000\",\"1\"\r\n";
     let log = folder.file("l.csv", log);
     let error = perfhive(["convert", &phr, "-o", &phr]).fails(2);
@@ -443,7 +447,8 @@ fn wrong_uses_are_refused_with_the_way_out() {
 #[test]
 fn a_log_without_samples_has_its_counters() {
     let folder = Folder::new();
-    let text = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Available Bytes\"\r\n";
+    let text =
+        "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",\"\\\\A\\Memory\\Available Bytes\"\r\n";
     let source = format!("file:{}", folder.file("a.csv", text));
     for args in [&["list"][..], &["list", "Memory"]] {
         let text = perfhive(args.iter().copied().chain(["--source", &source])).ok();
@@ -473,7 +478,7 @@ fn a_log_without_samples_has_its_counters() {
 #[test]
 fn a_line_that_is_cut_is_told_by_every_command() {
     let folder = Folder::new();
-    let text = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Available Bytes\"\r\n\
+    let text = "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",\"\\\\A\\Memory\\Available Bytes\"\r\n\
                 \"11/24/2026 10:00:00.000\",\"7\"\r\n\"11/24/2026 10:00:01.000\",\"12";
     let log = folder.file("a.csv", text);
     let out = folder.path().join("o.csv").display().to_string();
@@ -509,7 +514,7 @@ fn a_recording_of_a_newer_perfhive_is_told_as_such() {
 #[test]
 fn a_binary_log_in_another_language_is_refused() {
     let folder = Folder::new();
-    let text = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Available Bytes\"\r\n\
+    let text = "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",\"\\\\A\\Memory\\Available Bytes\"\r\n\
                 \"11/24/2026 10:00:00.000\",\"7\"\r\n";
     let log = folder.file("a.csv", text);
     let german = folder.file("de.txt", "4\nSpeicher\n24\nVerf\u{fc}gbare Bytes\n");
@@ -526,8 +531,9 @@ fn a_binary_log_in_another_language_is_refused() {
 #[test]
 fn a_part_has_what_lies_in_it_also_where_the_clock_was_set_back() {
     let folder = Folder::new();
-    let mut text =
-        String::from("\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Available Bytes\"\r\n");
+    let mut text = String::from(
+        "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",\"\\\\A\\Memory\\Available Bytes\"\r\n",
+    );
     for (hour, number) in
         (0..90).map(|second| (10, second)).chain((0..90).map(|second| (9, second)))
     {
@@ -565,7 +571,7 @@ fn a_part_has_what_lies_in_it_also_where_the_clock_was_set_back() {
 #[test]
 fn a_caption_behind_the_columns_of_a_text_log_is_no_counter() {
     let folder = Folder::new();
-    let text = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Available Bytes\",\"Server 7\"\r\n\
+    let text = "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",\"\\\\A\\Memory\\Available Bytes\",\"Server 7\"\r\n\
                 \"11/24/2026 10:00:00.000\",\"7\"\r\n\"11/24/2026 10:00:01.000\",\"8\",\"\"\r\n";
     let log = folder.file("a.csv", text);
     let run =
@@ -583,7 +589,7 @@ fn times_of_a_binary_log_are_right_whatever_its_interval_is() {
     let cells = |cell: &str| format!(",\"{cell}\"").repeat(60);
     let names: String =
         (0..60).map(|at| format!(",\"{}\"", path.replace('x', &at.to_string()))).collect();
-    let mut text = format!("\"(PDH-CSV 4.0) (UTC)(0)\"{names}\r\n");
+    let mut text = format!("\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\"{names}\r\n");
     // Zones differ from UTC by quarters of an hour, as these samples do from one another.
     for quarter in 0..96 {
         let (hour, minute) = (quarter / 4, quarter % 4 * 15);
@@ -600,7 +606,7 @@ fn times_of_a_binary_log_are_right_whatever_its_interval_is() {
 #[test]
 fn processes_of_a_text_log_have_their_numbers() {
     let folder = Folder::new();
-    let text = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Process(web)\\ID Process\",\"\\\\A\\Process(web)\\Working Set\"\r\n\
+    let text = "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",\"\\\\A\\Process(web)\\ID Process\",\"\\\\A\\Process(web)\\Working Set\"\r\n\
                 \"11/24/2026 10:00:00.000\",\"304\",\"4096\"\r\n";
     let source = format!("file:{}", folder.file("a.csv", text));
     let found = &perfhive(["workset", "web", "--json", "-s", &source]).json()[0];
@@ -632,7 +638,7 @@ fn a_text_log_has_the_processes_of_each_line_with_their_rates_and_counts() {
         format!("\"11/24/2026 10:00:0{second}.000\",{web},{db},\" \",\" \",\" \",\" \"\r\n")
     };
     let blank = r#"" "," "," "," ""#;
-    let text = format!("\"(PDH-CSV 4.0) (UTC)(0)\"{columns}\r\n")
+    let text = format!("\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\"{columns}\r\n")
         + &line(0, r#""304"," ","31"," ""#, blank)
         + &line(1, r#""304","5","31","7.5""#, blank)
         + &line(2, blank, r#""9","1","8","2""#);
@@ -666,7 +672,7 @@ fn a_text_log_has_the_processes_of_each_line_with_their_rates_and_counts() {
 #[test]
 fn get_of_a_text_log_has_rates_and_processes_in_any_case() {
     let folder = Folder::new();
-    let text = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\process(web)\\id process\",\"\\\\A\\process(web)\\% processor time\"\r\n\
+    let text = "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",\"\\\\A\\process(web)\\id process\",\"\\\\A\\process(web)\\% processor time\"\r\n\
                 \"11/24/2026 10:00:00.000\",\"304\",\" \"\r\n\"11/24/2026 10:00:01.000\",\"304\",\"5\"\r\n";
     let source = format!("file:{}", folder.file("a.csv", text));
     let path = r"\Process(pid:304)\% Processor Time";
@@ -692,7 +698,7 @@ fn processes_of_one_name_in_a_text_log_are_those_of_one_name() {
         ["ID Process", "Working Set"].map(|name| format!("\"\\\\A\\Process({process})\\{name}\""))
     });
     let text = format!(
-        "\"(PDH-CSV 4.0) (UTC)(0)\",{}\r\n\"11/24/2026 10:00:00.000\",{}\r\n",
+        "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",{}\r\n\"11/24/2026 10:00:00.000\",{}\r\n",
         columns.as_flattened().join(","),
         r#""11","110","10","100","21","210","12","120"," "," ""#,
     );
@@ -717,7 +723,7 @@ fn logs_that_were_joined_to_one_file_give_no_values_of_other_counters() {
     let folder = Folder::new();
     let log = |path: &str, hour: u32| {
         format!(
-            "\"(PDH-CSV 4.0) (UTC)(0)\",\"{path}\"\r\n\"11/24/2026 {hour}:00:00.000\",\"{hour}\"\r\n"
+            "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",\"{path}\"\r\n\"11/24/2026 {hour}:00:00.000\",\"{hour}\"\r\n"
         )
     };
     let (first, second) = (log(r"\\A\Memory\Available Bytes", 10), log(r"\\A\System\Threads", 11));
@@ -781,7 +787,7 @@ fn samples_that_lack_the_object_of_a_chart_have_their_own_time() {
 #[test]
 fn each_of_several_files_is_told_of() {
     let folder = Folder::new();
-    let text = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Available Bytes\",\"\\\\A\\System\\Processes\"\r\n\
+    let text = "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",\"\\\\A\\Memory\\Available Bytes\",\"\\\\A\\System\\Processes\"\r\n\
                 \"11/24/2026 10:00:01.000\",\"7\",\"8\"\r\n";
     let logs = ["a.csv", "b.csv"].map(|name| folder.file(name, text));
     let rows = perfhive(["info", &logs[0], &logs[1], "--json"]).json();

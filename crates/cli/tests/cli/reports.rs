@@ -7,7 +7,7 @@ use perfhive_testkit::real;
 /// with a gap of ten minutes.
 fn log(folder: &Folder, name: &str, busy: f64) -> String {
     let mut text = String::from(
-        "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\HOST\\Processor(_Total)\\% Processor Time\",\
+        "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",\"\\\\HOST\\Processor(_Total)\\% Processor Time\",\
          \"\\\\HOST\\Memory\\Available Bytes\",\"\\\\HOST\\Shop(<b>)\\Carts\"\r\n",
     );
     for minute in 0..30 {
@@ -31,7 +31,7 @@ fn log(folder: &Folder, name: &str, busy: f64) -> String {
 fn a_report_is_about_the_machine_that_is_named() {
     let folder = Folder::new();
     let mut text = String::from(
-        "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Available Bytes\",\"\\\\B\\Memory\\Available Bytes\"\r\n",
+        "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",\"\\\\A\\Memory\\Available Bytes\",\"\\\\B\\Memory\\Available Bytes\"\r\n",
     );
     for second in 0..5 {
         text.push_str(&format!("\"11/24/2026 10:00:0{second}.000\",\"7\",\"{}\"\r\n", 40 + second));
@@ -70,8 +70,9 @@ fn a_report_is_about_the_machine_that_is_named() {
 fn a_difference_of_a_counter_that_a_log_lacks_has_no_value() {
     let folder = Folder::new();
     let log = |name: &str, bytes: u64| {
-        let mut text =
-            String::from("\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Process(web)\\Working Set\"\r\n");
+        let mut text = String::from(
+            "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",\"\\\\A\\Process(web)\\Working Set\"\r\n",
+        );
         for second in 0..5 {
             text.push_str(&format!("\"11/24/2026 10:00:0{second}.000\",\"{bytes}\"\r\n"));
         }
@@ -177,7 +178,7 @@ fn a_process_that_is_blank_in_a_text_log_half_of_the_time_is_not_seen_always() {
     let folder = Folder::new();
     let column = |name| format!(",\"\\\\A\\Process({name})\\Working Set\"");
     let columns = ["half", "some", "all"].map(column).concat();
-    let mut text = format!("\"(PDH-CSV 4.0) (UTC)(0)\"{columns}\r\n");
+    let mut text = format!("\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\"{columns}\r\n");
     for second in 0..8 {
         // The first line of a log of rates is blank.
         let [half, some, all] =
@@ -283,7 +284,10 @@ fn wrong_reports_are_refused_with_the_way_out() {
     assert!(error.starts_with("/nowhere/at/all.html: "), "{error}");
     let error = perfhive(["report", &log, "--begin", "+2h"]).fails(1);
     assert!(error.contains("has no sample in that part"), "{error}");
-    let header = folder.file("h.csv", "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\HOST\\Shop\\Carts\"\r\n");
+    let header = folder.file(
+        "h.csv",
+        "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",\"\\\\HOST\\Shop\\Carts\"\r\n",
+    );
     assert!(perfhive(["report", &header]).fails(1).ends_with("has no sample"));
     let error = perfhive(["diff", &log, &header]).fails(1);
     assert!(error.contains("h.csv"), "{error}");
@@ -353,11 +357,11 @@ fn several_text_logs_are_one_recording_for_every_command() {
     let folder = Folder::new();
     let first = folder.file(
         "1.csv",
-        "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\HOST\\Shop(a)\\Carts\"\r\n\"11/24/2026 10:00:00.000\",\"1\"\r\n",
+        "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",\"\\\\HOST\\Shop(a)\\Carts\"\r\n\"11/24/2026 10:00:00.000\",\"1\"\r\n",
     );
     let second = folder.file(
         "2.csv",
-        "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\HOST\\Shop(a)\\Sold\",\"\\\\HOST\\Shop(a)\\Carts\"\r\n\
+        "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",\"\\\\HOST\\Shop(a)\\Sold\",\"\\\\HOST\\Shop(a)\\Carts\"\r\n\
          \"11/24/2026 10:00:01.000\",\"7\",\"3\"\r\n",
     );
     let out = folder.path().join("both.csv").display().to_string();

@@ -59,7 +59,7 @@ fn plot_draws_the_largest_of_many_instances_and_says_how_many_it_leaves_out() {
 fn plot_draws_the_largest_of(count: u32) {
     let folder = Folder::new();
     let log = folder.path().join("many.csv");
-    let mut text = String::from("\"(PDH-CSV 4.0) (UTC)(0)\"");
+    let mut text = String::from("\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\"");
     (0..count).for_each(|id| text.push_str(&format!(r#","\\HOST\Process(p{id})\Working Set""#)));
     for second in 0..3 {
         text.push_str(&format!("\r\n\"11/24/2026 12:00:0{second}.000\""));

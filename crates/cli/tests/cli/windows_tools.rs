@@ -97,7 +97,7 @@ fn an_instance_that_is_not_there_keeps_its_name_or_has_no_column() {
     let log = |name: &str, process: &str, time: &str| {
         let path = |counter: &str| format!(r"\\\\A\\Process({process})\\{counter}");
         let text = format!(
-            "\"(PDH-CSV 4.0) (UTC)(0)\",\"{}\",\"{}\"\r\n\"11/24/2026 {time}:00.000\",\"1\",\"2\"\r\n",
+            "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",\"{}\",\"{}\"\r\n\"11/24/2026 {time}:00.000\",\"1\",\"2\"\r\n",
             path("Working Set"),
             path("Thread Count")
         )
@@ -139,7 +139,7 @@ fn an_instance_that_is_not_there_keeps_its_name_or_has_no_column() {
 #[test]
 fn what_cannot_be_written_to_its_end_leaves_what_was_there() {
     let folder = Folder::new();
-    let log = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Available Bytes\"\r\n\
+    let log = "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",\"\\\\A\\Memory\\Available Bytes\"\r\n\
                \"11/24/2026 10:00:00.000\",\"7\"\r\n";
     let log = folder.file("a.csv", log);
     let source = format!("file:{log}");
@@ -194,7 +194,8 @@ fn a_signal_leaves_what_was_there() {
         format!("\"11/24/2026 {hour:02}:{minute:02}:{second:02}.000\",\"7\"\r\n")
     };
     let lines: String = (0..20_000).map(line).collect();
-    let names = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Available Bytes\"\r\n";
+    let names =
+        "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",\"\\\\A\\Memory\\Available Bytes\"\r\n";
     let log = folder.file("a.csv", format!("{names}{lines}"));
     let old = folder.path().join("old.csv").display().to_string();
     let new = folder.path().join("new.phr").display().to_string();
@@ -252,8 +253,9 @@ fn a_full_disk_leaves_what_was_there() {
     let cells = "\",\"7".repeat(2000);
     let names: String =
         (0..2000).map(|at| format!("\",\"\\\\A\\Process({at})\\Working Set")).collect();
-    let log =
-        format!("\"(PDH-CSV 4.0) (UTC)(0){names}\"\r\n\"11/24/2026 10:00:00.000{cells}\"\r\n");
+    let log = format!(
+        "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0){names}\"\r\n\"11/24/2026 10:00:00.000{cells}\"\r\n"
+    );
     let log = folder.file("a.csv", log);
     let real = folder.file("real", "old");
     let private = std::fs::Permissions::from_mode(0o600);
@@ -295,7 +297,7 @@ fn counters_and_logs_in_a_code_page_are_read_in_the_one_that_is_named() {
     // In code page 932.
     let name = b"\x83\x5c\x95\x5c";
     let log = [
-        &b"\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\"[..],
+        &b"\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",\"\\\\A\\"[..],
         name,
         b"\\Pages\"\r\n\"11/24/2026 10:00:00.000\",\"7\"\r\n",
     ];
@@ -325,7 +327,7 @@ fn counters_and_logs_in_a_code_page_are_read_in_the_one_that_is_named() {
     assert_eq!((listed.err.as_str(), listed.out.contains('\u{30bd}')), ("", true));
     assert!(perfhive(["list", "--encoding", "klingon"]).fails(2).contains("not an encoding"));
     // What is valid UTF-8 is UTF-8.
-    let text = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Zeit \u{e4}\\Pages\"\r\n\"11/24/2026 10:00:00.000\",\"7\"\r\n";
+    let text = "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",\"\\\\A\\Zeit \u{e4}\\Pages\"\r\n\"11/24/2026 10:00:00.000\",\"7\"\r\n";
     for mark in ["", "\u{feff}"] {
         let source = format!("file:{}", folder.file("u.csv", format!("{mark}{text}")));
         let listed = perfhive(["list", "--source", &source, "--encoding", "850"]).ok();
@@ -382,7 +384,7 @@ fn relog_says_where_the_number_of_samples_is_and_writes_a_log() {
 fn relog_and_convert_leave_what_they_read_as_it_is() {
     let folder = Folder::new();
     let file = folder.path().join("o.csv");
-    let text = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Available Bytes\"\r\n\
+    let text = "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",\"\\\\A\\Memory\\Available Bytes\"\r\n\
                 \"11/24/2026 10:00:00.000\",\"7\"\r\n";
     std::fs::write(&file, text).unwrap();
     let path = file.display().to_string();
@@ -413,8 +415,10 @@ fn the_columns_of_a_text_log_keep_their_order_and_their_names() {
     let line = |cells: &[String]| format!("\"{}\"\r\n", cells.join("\",\""));
     let log = |columns: &[&str], values: &[usize]| {
         let cells = columns.iter().map(|column| column.to_string());
-        let first: Vec<_> =
-            ["(PDH-CSV 4.0) (UTC)(0)".to_string()].into_iter().chain(cells).collect();
+        let first: Vec<_> = ["(PDH-CSV 4.0) (Coordinated Universal Time)(0)".to_string()]
+            .into_iter()
+            .chain(cells)
+            .collect();
         let time = "11/24/2026 10:00:00.000".to_string();
         let cells = values.iter().map(usize::to_string);
         line(&first) + &line(&[time].into_iter().chain(cells).collect::<Vec<_>>())
@@ -449,7 +453,7 @@ fn a_column_that_a_log_has_twice_is_written_twice() {
     let folder = Folder::new();
     let row = |time: &str, cells: [&str; 4]| format!("\"{time}\",\"{}\"\r\n", cells.join("\",\""));
     let (a, b, c) = (r"\\A\Process(a)\Working Set", r"\\A\Memory\Pages/sec", r"\\A\Memory\Free");
-    let first = row("(PDH-CSV 4.0) (UTC)(0)", [a, b, a, c]);
+    let first = row("(PDH-CSV 4.0) (Coordinated Universal Time)(0)", [a, b, a, c]);
     let same = row("11/24/2026 10:00:00.000", ["1", "2", "1", "3"]);
     let file = folder.file("a.csv", format!("{first}{same}"));
     let out = folder.path().join("o.csv").display().to_string();
@@ -494,7 +498,10 @@ fn a_file_that_is_too_large_for_counters_or_flags_is_not_read() {
 #[test]
 fn a_wrong_time_of_relog_is_answered_with_the_form_that_it_takes() {
     let folder = Folder::new();
-    let file = folder.file("a.csv", "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Pages/sec\"\r\n");
+    let file = folder.file(
+        "a.csv",
+        "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",\"\\\\A\\Memory\\Pages/sec\"\r\n",
+    );
     for wrong in ["garbage", "x/y z", "13/13/2026 10:00:00", "1/1 10:00"] {
         let said = perfhive(["relog", &file, "-b", wrong]).fails(2);
         assert!(said.contains("local time, such as 11/23/2026 14:05:00"), "{wrong}: {said}");
@@ -505,7 +512,11 @@ fn a_wrong_time_of_relog_is_answered_with_the_form_that_it_takes() {
 fn a_recording_without_counters_is_an_error_of_convert() {
     let folder = Folder::new();
     let (file, out) = (folder.path().join("o.csv"), folder.path().join("p.csv"));
-    std::fs::write(&file, "\"(PDH-CSV 4.0) (UTC)(0)\"\r\n\"11/24/2026 10:00:00.000\"\r\n").unwrap();
+    std::fs::write(
+        &file,
+        "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\"\r\n\"11/24/2026 10:00:00.000\"\r\n",
+    )
+    .unwrap();
     let said = perfhive(["convert", &file.display().to_string(), &out.display().to_string()]);
     assert!(said.code != Some(0) && !out.exists(), "{}", said.err);
 }
@@ -523,7 +534,7 @@ fn relog_takes_and_tells_local_times_with_the_zone_in_the_banner() {
     assert!(said.contains("Begin:    8/14/2007 15:42:38\r\n"), "{said}");
     let text = std::fs::read_to_string(&out).unwrap();
     let lines: Vec<&str> = text.lines().collect();
-    assert!(lines[0].starts_with("\"(PDH-CSV 4.0) (EDT)(240)\","), "{text}");
+    assert!(lines[0].starts_with("\"(PDH-CSV 4.0) (Eastern Daylight Time)(240)\","), "{text}");
     assert_eq!(lines[1], "\"08/14/2007 15:42:38.600\",\"180535296\"");
     assert_eq!(lines.len(), 4);
     // Read again, times are UTC.
@@ -571,7 +582,10 @@ fn relog_appends_counters_by_their_names_to_a_binary_log() {
     let folder = Folder::new();
     let log = |name: &str, columns: [&str; 2], rows: [&str; 2]| {
         let head = columns.map(|column| format!(",\"\\\\A\\{column}\"")).concat();
-        let text = format!("\"(PDH-CSV 4.0) (UTC)(0)\"{head}\r\n{}\r\n", rows.join("\r\n"));
+        let text = format!(
+            "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\"{head}\r\n{}\r\n",
+            rows.join("\r\n")
+        );
         folder.file(name, text)
     };
     // The logs have no indexes, so the same made-up ones stand for other names in each.
@@ -591,7 +605,7 @@ fn relog_appends_counters_by_their_names_to_a_binary_log() {
     perfhive(["relog", &two, "-a", "-o", &both]).ok();
     // Warnings name the counters that a sample lacks.
     assert_eq!(perfhive(["relog", &both, "-f", "csv", "-o", &read]).code, Some(0));
-    let wanted = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Processor(_Total)\\% User Time\",\"\\\\A\\Memory\\Free\",\
+    let wanted = "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",\"\\\\A\\Processor(_Total)\\% User Time\",\"\\\\A\\Memory\\Free\",\
                   \"\\\\A\\Memory\\Pages/sec\"\r\n\
                   \"11/24/2026 10:00:00.000\",\"1\",\"2\",\" \"\r\n\
                   \"11/24/2026 10:00:01.000\",\"3\",\"4\",\" \"\r\n\
@@ -623,7 +637,7 @@ fn relog_appends_no_final_values_to_raw_ones() {
 #[test]
 fn relog_appends_to_no_text_log_in_its_usual_binary_form() {
     let folder = Folder::new();
-    let log = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Free\"\r\n\
+    let log = "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",\"\\\\A\\Memory\\Free\"\r\n\
                \"11/24/2026 10:00:00.000\",\"1\"\r\n";
     let [from, to] = ["a.csv", "b.csv"].map(|name| folder.file(name, log));
     let error = perfhive(["relog", &from, "-a", "-o", &to]).fails(2);

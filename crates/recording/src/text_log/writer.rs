@@ -28,10 +28,10 @@ pub struct TextZone {
 }
 
 impl TextZone {
-    /// The zone UTC.
+    /// The zone UTC, as an English Windows calls it.
     #[must_use]
     pub fn utc() -> Self {
-        Self { name: "UTC".to_string(), bias: 0 }
+        Self { name: "Coordinated Universal Time".to_string(), bias: 0 }
     }
 
     /// The local time of the zone at the UTC time `time`.
