@@ -23,8 +23,8 @@ const THREAD_DETAILS: u32 = 816;
 /// The instances that the paths of a query want of one source, by object.
 #[derive(Debug, Default)]
 pub(super) struct Wishes {
-    /// The object and the wishes of each path whose instances wishes can tell: those that any of its
-    /// wishes selects. The objects of all other paths are in `whole`.
+    /// The object of each path that wants only some instances, with its wishes: an instance is wanted if one of them
+    /// selects it. The objects of all other paths are in `whole`.
     of_paths: Vec<(TitleIndex, Vec<InstanceWish>)>,
     /// Objects with a path that wants all instances.
     whole: Vec<TitleIndex>,
