@@ -15,6 +15,9 @@ use perfhive_format::{
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The most characters of a machine's name that are kept; real names have at most 255. The name stands in each path.
+const MOST_MACHINE: usize = 1024;
+
 /// One owned, immutable data block, validated once. Each object is validated on its own, so that a
 /// damaged object does not hide the others.
 #[derive(Clone, Debug, Default)]
@@ -84,6 +87,9 @@ impl Frame {
         let (header, mut objects) = DataBlock::scan(&self.bytes)?;
         self.machine.clear();
         header.system_name().push_to(&mut self.machine);
+        if let Some((end, _)) = self.machine.char_indices().nth(MOST_MACHINE) {
+            self.machine.truncate(end);
+        }
         loop {
             let start = objects.offset();
             match objects.next() {
@@ -116,7 +122,7 @@ impl Frame {
         &self.bytes
     }
 
-    /// The name of the machine that the block came from.
+    /// The name of the machine that the block came from, of at most 1,024 characters: of a longer one the beginning.
     #[must_use]
     pub fn machine(&self) -> &str {
         &self.machine

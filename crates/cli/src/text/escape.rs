@@ -107,16 +107,11 @@ pub(crate) fn clip(text: &str, room: usize) -> (&str, bool) {
     if width(text) <= room {
         return (text, false);
     }
-    let mut end = 0;
-    for (at, c) in text.char_indices() {
-        let next = at + c.len_utf8();
-        let head = text.get(..next).unwrap_or_default();
-        if width(head) + 1 > room {
-            break;
-        }
-        end = next;
-    }
-    (text.get(..end).unwrap_or_default(), true)
+    let ends: Vec<usize> = text.char_indices().map(|(at, c)| at + c.len_utf8()).collect();
+    // Longer heads are wider; the text may be of millions of characters.
+    let head = |end: &usize| text.get(..*end).unwrap_or_default();
+    let count = ends.partition_point(|end| width(head(end)) < room);
+    (ends.get(..count).and_then(<[_]>::last).map(head).unwrap_or_default(), true)
 }
 
 #[cfg(test)]

@@ -284,10 +284,12 @@ pub(crate) fn shortened(text: &str, room: usize) -> String {
     }
     let (head, _) = clip(text, room.div_ceil(2));
     let rest = room.saturating_sub(width(head) + 1);
-    let starts = text.char_indices().map(|(at, _)| at).filter(|at| *at >= head.len());
-    let tails = starts.filter_map(|at| text.get(at..));
-    let tail = tails.into_iter().find(|tail| width(tail) <= rest).unwrap_or_default();
-    format!("{head}…{tail}")
+    let starts: Vec<usize> =
+        text.char_indices().map(|(at, _)| at).filter(|at| *at >= head.len()).collect();
+    // Later tails are narrower; the text may be of millions of characters.
+    let tail = |at: &usize| text.get(*at..).unwrap_or_default();
+    let first = starts.partition_point(|at| width(tail(at)) > rest);
+    format!("{head}…{}", starts.get(first).map(tail).unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -89,11 +89,14 @@ pub(super) fn of(time: Timestamp, zone: TimeZone) -> TextZone {
     TextZone { name, bias }
 }
 
-/// Whether clocks are ahead of what they show in one half of the year.
+/// Whether clocks are ahead of the zone's standard time, which they show in January or in July.
 fn is_summer(time: Timestamp, zone: &TimeZone) -> bool {
-    let half = jiff::SignedDuration::from_hours(24 * 182);
-    let other = time.checked_add(half).unwrap_or(time);
-    zone.to_offset(time) > zone.to_offset(other)
+    let year = time.to_zoned(TimeZone::UTC).year();
+    let offset = |month| {
+        let midday = jiff::civil::date(year, month, 15).at(12, 0, 0, 0);
+        midday.to_zoned(TimeZone::UTC).map(|at| zone.to_offset(at.timestamp()))
+    };
+    [offset(1), offset(7)].iter().flatten().any(|other| zone.to_offset(time) > *other)
 }
 
 fn windows_name(iana: &str, is_summer: bool) -> Option<String> {
@@ -117,6 +120,14 @@ mod tests {
         let (winter, summer) = ("2026-01-24T10:00:00Z", "2026-07-24T10:00:00Z");
         assert_eq!(of(summer, "America/New_York"), "(Eastern Daylight Time)(240)");
         assert_eq!(of(winter, "America/New_York"), "(Eastern Standard Time)(300)");
+        for late in ["2026-04-10T10:00:00Z", "2026-10-10T10:00:00Z"] {
+            assert_eq!(of(late, "America/New_York"), "(Eastern Daylight Time)(240)");
+            assert_eq!(of(late, "Europe/Berlin"), "(W. Europe Daylight Time)(-120)");
+        }
+        assert_eq!(
+            of("2026-10-01T00:00:00Z", "Pacific/Auckland"),
+            "(New Zealand Daylight Time)(-780)"
+        );
         assert_eq!(of(summer, "Europe/Dublin"), "(GMT Daylight Time)(-60)");
         assert_eq!(of(winter, "Europe/Dublin"), "(GMT Standard Time)(0)");
         assert_eq!(of(winter, "Australia/Sydney"), "(AUS Eastern Daylight Time)(-660)");

@@ -536,3 +536,26 @@ fn separators_that_a_shell_took_are_found_again() {
     let run = run(&["get", "MemoryAvailable", "Bytes", r"\System\Processes"]);
     assert!(run.fails(2).ends_with(r"write '\Memory\Available Bytes'"));
 }
+
+/// Shortening a name took the square of its length, and the machine's name is in each path.
+#[test]
+fn names_of_millions_of_characters_are_shortened_at_once() {
+    let folder = Folder::new();
+    let log = |machine: &str, instance: &str| {
+        let row = "\"11/27/2026 10:00:00.000\",\"1\"\r\n";
+        format!(
+            "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\{machine}\\Process({instance})\\Thread Count\"\r\n{row}"
+        )
+    };
+    let long = "a".repeat(1_500_000);
+    for text in [log(&long, "x"), log("A", &long)] {
+        let file = folder.file("a.csv", text);
+        for command in ["info", "report"] {
+            let out = perfhive([command, &file]).ok();
+            assert!(out.contains('1'), "{command}");
+        }
+    }
+    let file = folder.file("a.csv", log(&long, "x"));
+    let machine = &perfhive(["info", &file, "--json"]).json()[0]["machine"];
+    assert!(machine.as_str().unwrap().starts_with("aaa"));
+}

@@ -738,3 +738,25 @@ fn names_of_counters_keep_their_slashes() {
         }
     }
 }
+
+/// The names of zones are those of the language of the Windows that began the log.
+#[test]
+fn relog_goes_on_with_a_log_whatever_its_zone_is_called() {
+    let folder = Folder::new();
+    let log = |name: &str, zone: &str, hour: u32| {
+        let text = format!(
+            "\"(PDH-CSV 4.0) ({zone}\",\"\\\\A\\Memory\\Free\"\r\n\"11/24/2026 {hour}:00:00.000\",\"{hour}\"\r\n"
+        );
+        folder.file(name, text)
+    };
+    let next = log("next.csv", "Coordinated Universal Time)(0)", 11);
+    for zone in ["UTC)(0)", "Mittlere Greenwich-Zeit (GMT))(0)"] {
+        let begun = log("begun.csv", zone, 10);
+        perfhive(["relog", &next, "-f", "csv", "-a", "-o", &begun]).ok();
+        let text = std::fs::read_to_string(&begun).unwrap();
+        assert!(text.contains(zone) && text.lines().count() == 3, "{text}");
+    }
+    let begun = log("begun.csv", "UTC)(60)", 10);
+    let error = perfhive(["relog", &next, "-f", "csv", "-a", "-o", &begun]).fails(3);
+    assert!(error.contains("another time zone"), "{error}");
+}

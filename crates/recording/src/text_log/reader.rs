@@ -508,7 +508,7 @@ fn quoted(text: &str) -> String {
 
 /// The minutes from local time to UTC in a banner's last parentheses; `None` without such a number,
 /// or if it is more than a day.
-fn bias_of(banner: &str) -> Option<i64> {
+pub(super) fn bias_of(banner: &str) -> Option<i64> {
     let (_, last) = banner.strip_suffix(')')?.rsplit_once('(')?;
     last.parse().ok().filter(|minutes: &i64| minutes.abs() <= 24 * 60)
 }

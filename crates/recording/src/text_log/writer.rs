@@ -1,5 +1,6 @@
 //! Writing a text log as Windows does.
 
+use super::reader::bias_of;
 use super::{FORMS, number};
 use crate::files::{error, write_error};
 use perfhive_engine::{SourceError, SourceErrorKind};
@@ -16,6 +17,20 @@ pub enum TextForm {
     Csv,
     /// Separated by tabs.
     Tsv,
+}
+
+/// How much longer than a zone's name that of another language may be, in bytes.
+const MOST_ZONE_NAME: u64 = 512;
+
+/// Whether two first lines differ at most in the name of the zone.
+fn is_alike(one: &str, other: &str) -> bool {
+    // The banner, as `"(PDH-CSV 4.0) (ZONE)(BIAS)`, and the columns behind it.
+    let parts = |line: &str| {
+        let (banner, columns) = line.split_once(")\"")?;
+        let (form, _) = banner.split_once(" (")?;
+        Some((form.to_string(), bias_of(&format!("{banner})"))?, columns.to_string()))
+    };
+    one == other || parts(one).is_some_and(|found| Some(found) == parts(other))
 }
 
 /// The time zone in which a text log states its times.
@@ -158,11 +173,11 @@ impl TextLogWriter {
         Ok(writer)
     }
 
-    /// Continues a log with the same form, zone and columns: its first line must be the one that a
-    /// new log would have.
+    /// Continues a log with the same form and columns, and times with the same difference to UTC: its first line must
+    /// be the one that a new log would have, but for the name of the zone, which is in any language.
     ///
     /// # Errors
-    /// [`SourceErrorKind::Mismatch`] if the log has another form, zone or other columns, or does
+    /// [`SourceErrorKind::Mismatch`] if the log has another form, difference to UTC or other columns, or does
     /// not end with a whole line. Other kinds if the log cannot be read or written.
     pub fn append<'a>(
         path: impl AsRef<Path>,
@@ -177,9 +192,11 @@ impl TextLogWriter {
         let mut options = File::options();
         let mut file = options.read(true).append(true).open(path).map_err(failed)?;
         let mut first = Vec::new();
-        let length = lines.line.len() as u64;
+        let length = lines.line.len() as u64 + MOST_ZONE_NAME;
         Read::take(&mut file, length).read_to_end(&mut first).map_err(failed)?;
-        if first != lines.line.as_bytes() {
+        let end = first.iter().position(|byte| *byte == b'\n').map_or(first.len(), |end| end + 1);
+        first.truncate(end);
+        if !is_alike(&String::from_utf8_lossy(&first), &lines.line) {
             let message = "has other counters, another form or another time zone than what would be \
                            appended; write a log of its own";
             return Err(error(path, SourceErrorKind::Mismatch, message));
