@@ -15,9 +15,6 @@ use perfhive_format::{
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The most characters of a machine's name that are kept; real names have at most 255. The name stands in each path.
-const MOST_MACHINE: usize = 1024;
-
 /// One owned, immutable data block, validated once. Each object is validated on its own, so that a
 /// damaged object does not hide the others.
 #[derive(Clone, Debug, Default)]
@@ -43,6 +40,10 @@ struct FrameObject {
 }
 
 impl Frame {
+    /// The most characters of a machine's name that are kept; real names have at most 255. The name
+    /// stands in each path.
+    pub const MOST_MACHINE: usize = 1024;
+
     /// A frame with the block `bytes`, which is validated.
     ///
     /// # Errors
@@ -87,7 +88,7 @@ impl Frame {
         let (header, mut objects) = DataBlock::scan(&self.bytes)?;
         self.machine.clear();
         header.system_name().push_to(&mut self.machine);
-        if let Some((end, _)) = self.machine.char_indices().nth(MOST_MACHINE) {
+        if let Some((end, _)) = self.machine.char_indices().nth(Self::MOST_MACHINE) {
             self.machine.truncate(end);
         }
         loop {

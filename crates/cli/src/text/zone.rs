@@ -84,8 +84,10 @@ const NAMES: &[(&str, &[&str])] = &[
 /// This machine's zone at a time, as the banner of a text log states it.
 pub(super) fn of(time: Timestamp, zone: TimeZone) -> TextZone {
     let bias = -zone.to_offset(time).seconds() / 60;
-    let known = zone.iana_name().and_then(|name| windows_name(name, is_summer(time, &zone)));
-    let name = known.unwrap_or_else(|| Zoned::new(time, zone).strftime("%Z").to_string());
+    let abbreviation = Zoned::new(time, zone.clone()).strftime("%Z").to_string();
+    // A machine on which no zone is set has only the abbreviation UTC.
+    let iana = zone.iana_name().unwrap_or(&abbreviation);
+    let name = windows_name(iana, is_summer(time, &zone)).unwrap_or(abbreviation);
     TextZone { name, bias }
 }
 
@@ -134,6 +136,7 @@ mod tests {
         assert_eq!(of(summer, "Asia/Kolkata"), "(India Standard Time)(-330)");
         assert_eq!(of(summer, "Etc/UTC"), "(Coordinated Universal Time)(0)");
         assert_eq!(of(summer, "Africa/Nairobi"), "(EAT)(-180)");
+        assert_eq!(super::of(summer.parse().unwrap(), TimeZone::unknown()), TextZone::utc());
         let known = NAMES.iter().flat_map(|(_, zones)| *zones);
         known.for_each(|zone| assert!(TimeZone::get(zone).is_ok(), "{zone}"));
     }

@@ -337,8 +337,7 @@ impl Reader {
     fn read_head(&mut self, plain: &[u8]) -> Option<()> {
         let head: Value = serde_json::from_slice(plain).ok()?;
         let machine = head.get("machine")?.as_str()?;
-        // As long as in frames.
-        self.machine.get_or_insert_with(|| machine.chars().take(1024).collect());
+        self.machine.get_or_insert_with(|| machine.chars().take(Frame::MOST_MACHINE).collect());
         Some(())
     }
 
