@@ -1,6 +1,7 @@
 //! The event source of calls in the program under test.
 
 use crate::event::{Closer, EventSource, PerfEvent, locked};
+use crate::spin::Spin;
 use crate::wire::{LONGEST, LONGEST_NAME, WireEvent};
 use crate::{CallTotals, EventKind};
 use perfhive_engine::measure::MOST_EVENT_NAMES;
@@ -13,6 +14,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// The capacity of the FIFO in bytes: the most that the kernel lets a user set.
 const PIPE_BYTES: usize = 1 << 20;
@@ -127,6 +129,7 @@ pub struct Calls {
     unread: (usize, usize),
     /// Whether the last reading left nothing in the FIFO, so that the next one has to be waited for.
     is_empty: bool,
+    spin: Spin,
     /// The name of the last event. Names stay events once they are.
     name: Option<Arc<str>>,
     missed: u64,
@@ -171,6 +174,7 @@ impl Calls {
             buffer: vec![0; READ_BYTES].into(),
             unread: (0, 0),
             is_empty: false,
+            spin: Spin::default(),
             name: None,
             missed: 0,
             gap: 0,
@@ -178,6 +182,14 @@ impl Calls {
             rest: PIPE_BYTES,
             full: None,
         })
+    }
+
+    /// Makes the source look for the next call for this long before its thread sleeps; zero by default. While the thread
+    /// looks it uses a processor. An event is then measured sooner and costs the program less.
+    #[must_use]
+    pub fn with_spin(mut self, time: Duration) -> Self {
+        self.spin = Spin::new(time);
+        self
     }
 
     /// The names of this source's calls, which may be changed while the source is at work.
@@ -254,6 +266,7 @@ impl Calls {
         let before = crate::clock::now();
         match rustix::io::read(&*self.fifo, &mut *room) {
             Ok(count) => {
+                self.spin.begin();
                 self.unread.1 += count;
                 // A reading that does not fill the buffer empties the FIFO; only after one that does, the rest is asked
                 // for. What was written meanwhile counts, too: the FIFO is then full a little too early.
@@ -290,7 +303,7 @@ impl EventSource for Calls {
             // The flag is read before the FIFO, so that everything written before closing is in the FIFO.
             let is_closed = self.closed.load(Ordering::Acquire);
             // Closing writes to the FIFO after the flag is set, which ends the waiting.
-            if self.is_empty && !is_closed {
+            if self.is_empty && !is_closed && !self.spin.goes_on() {
                 match poll(&mut [PollFd::new(&*self.fifo, PollFlags::IN)], None) {
                     Ok(_) | Err(Errno::INTR) => {}
                     Err(error) => return Err(error.into()),

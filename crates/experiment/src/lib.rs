@@ -73,6 +73,8 @@ mod run;
 mod section;
 #[cfg(feature = "runner")]
 mod socket;
+#[cfg(all(feature = "runner", target_os = "linux"))]
+mod spin;
 #[cfg(feature = "runner")]
 mod summary;
 #[cfg(all(feature = "runner", target_os = "linux"))]

@@ -10,6 +10,7 @@ mod tears;
 
 use crate::clock;
 use crate::event::Closer;
+use crate::spin::Spin;
 use perf_event::events::Software;
 use perf_event::{Builder, Clock, ReadFormat, SampleFlag, Sampler};
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -20,6 +21,7 @@ use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use tears::{Span, Tears, united};
 
 /// The most records that wait in memory, beside the few that each round reads in any case.
@@ -110,6 +112,7 @@ pub(crate) struct PerfRings {
     woken: Arc<OwnedFd>,
     lost: u64,
     tears: Tears,
+    spin: Spin,
 }
 
 struct Ring {
@@ -154,7 +157,13 @@ impl PerfRings {
             woken: Arc::new(woken),
             lost: 0,
             tears: Tears::new(),
+            spin: Spin::default(),
         })
+    }
+
+    /// Makes [`next`](Self::next) look for a record for this long before it sleeps.
+    pub(crate) fn set_spin(&mut self, time: Duration) {
+        self.spin = Spin::new(time);
     }
 
     /// Adds rings that report, of a process and the processes that it starts, each thread that they make, each
@@ -222,6 +231,7 @@ impl PerfRings {
         loop {
             let complete = self.until.min(self.end);
             if let Some(record) = self.waiting.pop_if(|record| record.time < complete) {
+                self.spin.begin();
                 return Ok(Some(record));
             }
             if self.end == u64::MAX && self.closed.load(Ordering::Acquire) {
@@ -231,7 +241,8 @@ impl PerfRings {
                 self.ask_for_lost();
                 return Ok(None);
             }
-            if self.drain() && self.waiting.is_empty() && self.end == u64::MAX {
+            let is_empty = self.drain() && self.waiting.is_empty();
+            if is_empty && self.end == u64::MAX && !self.spin.goes_on() {
                 self.sleep()?;
             }
         }

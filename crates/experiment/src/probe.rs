@@ -17,6 +17,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The most places of a file at which one probe may be; a name with more places is an error.
 const MOST_PLACES: usize = 64;
@@ -190,6 +191,14 @@ impl Probes {
     /// As [`watch`](Self::watch).
     pub fn of_process(process: u32, probes: &[Probe]) -> io::Result<Self> {
         Self::with(process, probes, false)
+    }
+
+    /// Makes the source look for the next hit for this long before its thread sleeps, as
+    /// [`Calls::with_spin`](crate::Calls::with_spin) does; zero by default.
+    #[must_use]
+    pub fn with_spin(mut self, time: Duration) -> Self {
+        self.rings.set_spin(time);
+        self
     }
 
     /// Names the event source, which is called `probe` otherwise.

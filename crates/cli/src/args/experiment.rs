@@ -160,6 +160,13 @@ pub(crate) struct ExperimentRun {
     #[arg(long, value_name = "TIME", value_parser = super::value::duration)]
     pub(crate) around: Option<Duration>,
 
+    /// Look for the next call or hit of a probe for so long before sleeping: 200us
+    ///
+    /// The program then need not wake perfhive, so that an event costs it less and is measured sooner. perfhive uses a
+    /// processor while it looks. Useful for events that are closer together than this time.
+    #[arg(long, value_name = "TIME", value_parser = super::value::spin)]
+    pub(crate) spin: Option<Duration>,
+
     /// Send every record, as JSON lines, to what listens there: unix:PATH or tcp:127.0.0.1:PORT
     #[arg(long, value_name = "ADDRESS", action = ArgAction::Append)]
     pub(crate) deliver: Vec<String>,

@@ -165,6 +165,15 @@ pub(super) fn interval(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs_f64(seconds))
 }
 
+/// A time as in [`interval`], or a whole number of microseconds, such as `200us`.
+pub(super) fn spin(text: &str) -> Result<Duration, String> {
+    match text.trim().strip_suffix("us").map(str::parse) {
+        Some(Ok(micros @ 1..=1_000_000)) => Ok(Duration::from_micros(micros)),
+        Some(_) => Err("expected a time such as 200us or 1ms".to_string()),
+        None => interval(text),
+    }
+}
+
 /// A time as in [`interval`], or 0.
 pub(super) fn sync(text: &str) -> Result<Duration, String> {
     match text.trim() {

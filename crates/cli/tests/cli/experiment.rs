@@ -104,7 +104,7 @@ fn program_is_measured_at_its_calls() {
     let args = ["run", "--on", "call checkout", "--on", "call paid"];
     let mut command = experiment(&folder, &args);
     command.args(["--sensor", "Process/Working Set", "--sensor", "System/System Up Time", "-o"]);
-    let run = finish(command.arg(&file).arg("--").arg(&program));
+    let run = finish(command.arg(&file).args(["--spin", "200us", "--"]).arg(&program));
     assert_eq!(run.code, Some(0), "{}", run.err);
     for word in ["checkout start", "checkout end", "checkout section", "paid", "thread time"] {
         assert!(run.err.contains(word), "{word}: {}", run.err);
@@ -241,7 +241,7 @@ fn unmodified_program_is_measured_at_its_functions_and_threads() {
         "--on",
         "usdt shop:paid",
     ]);
-    command.args(["--", &program]);
+    command.args(["--spin", "1ms", "--", &program]);
     let run = finish(&mut command);
     if run.code == Some(3) && run.err.contains("CAP_SYS_ADMIN") {
         eprintln!("not tested: {}", run.err);
@@ -450,6 +450,7 @@ fn wrong_words_are_refused_before_anything_runs() {
         ["--on", "interval 5ms", "--source", "file:/no/such.phr"],
         ["--on", "above Process/No Such Sensor 7", "--sensor", "Process/Working Set"],
         ["--on", "interval 5ms", "--around", "-1s"],
+        ["--on", "call x", "--spin", "0us"],
         ["--on", "interval 5ms", "-o", "-"],
         ["--on", "interval 5ms", "--format", "csv"],
         ["--on", "interval 5ms", "--every", "2"],

@@ -82,6 +82,38 @@ fn calls_of_another_process_are_events_and_sections() {
     assert!(!fifo.exists());
 }
 
+/// The state of a thread of this process, as `stat` has it: `R` where it runs or could, `S` where it sleeps.
+fn state_of(thread: i32) -> char {
+    let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap();
+    stat.rsplit_once(") ").unwrap().1.chars().next().unwrap()
+}
+
+#[test]
+fn source_that_spins_does_not_sleep_and_is_closed_all_the_same() {
+    let folder = Folder::new();
+    let fifo = folder.path("calls");
+    let calls = Calls::listen(&fifo, &["paid"]).unwrap();
+    let mut calls = calls.with_spin(Duration::from_secs(3600));
+    let close = calls.closer();
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let waiting = std::thread::spawn(move || {
+        sender.send(rustix::thread::gettid().as_raw_nonzero().get()).unwrap();
+        let mut events = 0;
+        while calls.wait().unwrap().is_some() {
+            events += 1;
+        }
+        events
+    });
+    let thread = receiver.recv().unwrap();
+    run("shop", &fifo);
+    for _ in 0..20 {
+        std::thread::sleep(Duration::from_millis(2));
+        assert_eq!(state_of(thread), 'R');
+    }
+    close();
+    assert_eq!(waiting.join().unwrap(), 100);
+}
+
 /// How long each section of `known` is.
 const KNOWN: Duration = Duration::from_millis(2);
 

@@ -78,14 +78,18 @@ pub(super) fn kind_of(events: &[Event], event: &Event) -> Option<EventKind> {
 }
 
 /// The event source of probes in a process that is about to become the program; `None` without any probes.
-pub(super) fn watched(probes: &[Probe], process: u32) -> Result<Option<Probes>, Failure> {
+pub(super) fn watched(
+    args: &Args,
+    probes: &[Probe],
+    process: u32,
+) -> Result<Option<Probes>, Failure> {
     if probes.is_empty() {
         return Ok(None);
     }
     let probes =
         Probes::watch(process, probes).map_err(|error| Failure::Source(error.to_string()))?;
     // Until its `execve` the process runs perfhive, not the program.
-    Ok(Some(probes.after_exec()))
+    Ok(Some(probes.after_exec().with_spin(args.spin.unwrap_or_default())))
 }
 
 /// The event source of the program's threads; `None` if the command line asks for no events of threads. Prints a

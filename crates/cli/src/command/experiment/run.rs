@@ -90,6 +90,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     let mut variables = Vec::new();
     if !calls.is_empty() {
         let source = Calls::listen(&folder.calls(), &calls).map_err(failed)?;
+        let source = source.with_spin(args.spin.unwrap_or_default());
         call_names = Some(source.names());
         listening = Some(source);
         variables.push((CALLS_VARIABLE, folder.calls().into_os_string()));
@@ -160,7 +161,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         });
         experiment.bind_where(processes, sensors.context()?, filter)?;
     }
-    if let Some(probes) = kernel::watched(&probes, held.process())? {
+    if let Some(probes) = kernel::watched(args, &probes, held.process())? {
         let filter = filter_of_names(args, |event| {
             let kind = kernel::kind_of(&args.on, event)?;
             Some((events::name_of(event)?, Some(kind)))
