@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The objects that a caller wants. On Windows, this is the name of the value that is read from
+/// The objects that a caller wants. On Windows, the text of the query is the name of the value that is read from
 /// `HKEY_PERFORMANCE_DATA`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ObjectQuery {
@@ -276,8 +276,8 @@ impl Ask {
         }
     }
 
-    /// Makes this ask a copy of another ask and reuses its own allocations. While this ask is not
-    /// for indexes, `kept` holds its index list, so that the list's allocation is not lost.
+    /// Makes this ask a copy of `other`, in the allocations that this ask has. While this ask is not for indexes,
+    /// `kept` holds its unused index list, so that the list's allocation is not lost.
     pub(crate) fn refill(&mut self, other: &Self, kept: &mut Vec<TitleIndex>) {
         match &other.objects {
             ObjectQuery::Indexes(wanted) => {

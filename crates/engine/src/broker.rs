@@ -122,8 +122,8 @@ impl BrokerBuilder {
     /// Makes the broker and registers its providers. Providers with indexes that are used as they are
     /// ([`Numbering::Windows`](crate::Numbering::Windows)) keep them. The others get indexes in the
     /// order in which they were added: above all of Windows' own, and above those that providers
-    /// keep. Two kinds of kept indexes do not count for this: perfhive's own, 100000 to 199999, which
-    /// are never allotted, and those from [`CHOSEN_INDEXES`](crate::CHOSEN_INDEXES) on.
+    /// keep, apart from perfhive's own, 100000 to 199999, which are never allotted, and those from
+    /// [`CHOSEN_INDEXES`](crate::CHOSEN_INDEXES) on.
     #[must_use]
     pub fn build(self) -> Broker {
         let registrations = registry::register(&self.providers, 0);
@@ -194,7 +194,7 @@ impl Broker {
     }
 
     /// The account (state and statistics) of each provider. The accounts lack the title indexes of
-    /// the providers' objects, and registrations that make no provider have none here;
+    /// the providers' objects, and registrations that make no provider are left out;
     /// [`Source::providers`] returns both.
     pub fn providers(&self) -> impl Iterator<Item = &ProviderStatus> {
         self.members.entries.iter().map(|entry| &entry.status)

@@ -95,10 +95,9 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use wants::Wants;
 
-/// The largest number of keys (objects, and whole answers to `Global`, `Costly` or `Foreign`) for
-/// which a consumer remembers which data it had. Beyond it, the list is emptied, and the consumer
-/// counts as having had all data up to the newest collection in the list. No source has nearly as
-/// many keys.
+/// The number of keys (objects, and whole answers to `Global`, `Costly` or `Foreign`) beyond which a
+/// consumer empties its list of the data that it had. The consumer then counts as having had all data up
+/// to the newest collection in the list.
 const MOST_SEEN: usize = 4096;
 
 /// A consumer of a shared source, and a source itself. A clone is another consumer, which may be on
@@ -112,8 +111,8 @@ pub struct Cached<S> {
     /// The number of a collection: this consumer counts as having had the data of that collection
     /// and of all before it, whatever `seen` says.
     floor: u64,
-    /// The generation of the catalogue for which this consumer had the hub note the costly objects;
-    /// `UNKNOWN` before the first time.
+    /// The generation of the catalogue for which this consumer last made the hub (the state that all
+    /// consumers share) note which objects are costly; `UNKNOWN` before the first time.
     costs_of: u64,
     /// The keys of the current request, each once.
     keys: Vec<Key>,
@@ -121,14 +120,15 @@ pub struct Cached<S> {
     sorted: Vec<TitleIndex>,
     /// For each of `keys`, the reply found so far; `None` for a key without one.
     found: Vec<Option<Arc<Reply>>>,
-    /// The keys without a reply: first those of the main lane, then those of the lane of costly
-    /// objects.
+    /// The keys without a reply: first those to collect from the main source, then those to collect from
+    /// the second source, which is for costly objects.
     missing: [Wants; 2],
     /// The replies of the collections that the current request waited for.
     own: Vec<Arc<Reply>>,
 }
 
-/// The slot of a key, and the number of the newest data of that key that this consumer has had.
+/// The slot of a key, which is the place of the newest reply for that key, and the number of the newest
+/// data of the key that this consumer has had.
 struct Seen {
     slot: Option<Arc<Slot>>,
     /// The number of the newest collection that gave this consumer data of the key.
@@ -251,8 +251,8 @@ impl<S: Source> Cached<S> {
         }
     }
 
-    /// Fills `found` with a reply for each key, and collects for the keys that have none. Returns
-    /// the last error after which no other attempt was made; `None` without such an error.
+    /// Fills `found` with the replies for the keys, and collects for the keys that have none. Returns the
+    /// error because of which some keys may still lack a reply; `None` without such an error.
     fn gather(
         &mut self,
         request: &Ask,
@@ -480,11 +480,11 @@ impl<S: Source> Source for Cached<S> {
         self.answer(request, request.until, out)
     }
 
-    /// The source's catalogue. For [`Ask::nothing`]: the catalogue that was current at the newest
-    /// collection. For `Global` and `Foreign`: the catalogue of all objects but those that are
-    /// costly even to list, which is read once for each generation. For indexes: the same catalogue
-    /// if it was read already and lists the wanted ones. If there is no such catalogue, and always
-    /// for `Costly`, the source is asked.
+    /// The source's catalogue. For [`Ask::nothing`]: the catalogue that the source last returned for such a
+    /// request. For `Global` and `Foreign`: the catalogue of all objects but those that are costly even to
+    /// list, which is read once for each generation. For indexes: the catalogue for `Global`, if it was read
+    /// already and lists the wanted objects. If there is no such catalogue, and always for `Costly`, the
+    /// source is asked.
     fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         let hub = &self.hub;
         let kept = match &ask.objects {

@@ -9,7 +9,7 @@ use perfhive_format::winperf::PERF_DATA_BLOCK;
 use perfhive_format::{DataBlock, ObjectLayout, ParseError, PerfObject, TitleIndex};
 use std::fmt;
 
-/// How thoroughly a provider's data is tested; the number is that of Windows' setting
+/// How thoroughly a provider's data is tested. The number of each level is its value in Windows' setting
 /// `ExtCounterTestLevel`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TestLevel {

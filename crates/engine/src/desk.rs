@@ -3,9 +3,9 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// A desk on which one thread leaves jobs for another thread and finds the answers. It holds one
-/// job and one answer: the asking thread leaves the next job after it took the answer to the job
-/// before. A channel would allocate when a thread waits for the first time.
+/// An exchange between two threads: the asking thread leaves a job, and the answering thread takes the job and
+/// leaves the answer. A desk holds one job and one answer, so the asking thread should leave the next job only after
+/// it took the answer to the job before. A channel would allocate when a thread waits for the first time.
 ///
 /// ```
 /// use perfhive_engine::Desk;

@@ -180,7 +180,7 @@ impl fmt::Display for ProviderError {
 
 impl std::error::Error for ProviderError {}
 
-/// The failure of one part of a collection, or a warning. The other parts were collected.
+/// The failure of a part of a collection, or a warning.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Fault {

@@ -34,7 +34,7 @@ pub(crate) const ATTEMPTS: usize = 3;
 
 /// Takes a sample with `collect`, and takes it again if `follow` then finds a change, at most three
 /// times in all. `follow` is also called before the first attempt. Returns the sample, and `true`
-/// if an index came to belong to another object or counter since the sample before. `None` if every
+/// if an index came to belong to another object or counter since the reader's previous sample. `None` if every
 /// attempt met a change and the last one [`IndexChange::Taken`].
 ///
 /// # Errors

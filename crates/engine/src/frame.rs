@@ -40,8 +40,7 @@ struct FrameObject {
 }
 
 impl Frame {
-    /// The most characters of a machine's name that are kept; real names have at most 255. The name
-    /// stands in each path.
+    /// The largest number of characters of a machine's name that are kept; real names have at most 255.
     pub const MOST_MACHINE: usize = 1024;
 
     /// A frame with the block `bytes`, which is validated.
@@ -146,8 +145,9 @@ impl Frame {
         self.origin
     }
 
-    /// The label of the frame's pool ([`FramePool::labelled`]): a word that says what filled the
-    /// frame, such as `registry`, `native` or `published`. Empty without a label.
+    /// The label: a word that says what filled the frame, such as `registry`, `native` or `published`. A frame has
+    /// the label of its pool ([`FramePool::labelled`]), or the one that was recorded with its block. Empty without a
+    /// label.
     #[must_use]
     pub fn label(&self) -> &str {
         self.label.as_deref().unwrap_or_default()
@@ -274,8 +274,8 @@ impl Snapshot {
         self.kept.iter_mut().for_each(|kept| kept.begin());
     }
 
-    /// Whether filling the snapshot allocated: a block was larger than its buffer, or one of the
-    /// lists was too short. Taking frames that a cache kept does not count.
+    /// Whether a buffer had to grow when the snapshot was filled: that of a block, or one of the snapshot's own
+    /// lists. The buffers of frames that a cache kept do not count.
     #[must_use]
     pub fn has_grown(&self) -> bool {
         self.grown
@@ -333,8 +333,8 @@ impl Snapshot {
         self.push_frames([frame], provider);
     }
 
-    /// Adds several frames as [`push_frame`](Self::push_frame) does one. Of many frames this takes less time, since the
-    /// objects are sorted once.
+    /// Adds several frames as [`push_frame`](Self::push_frame) does one. For many frames this takes less time, since
+    /// the objects are sorted once.
     pub fn push_frames(&mut self, frames: impl IntoIterator<Item = Arc<Frame>>, provider: &str) {
         self.add(|this| {
             for frame in frames {
@@ -407,8 +407,8 @@ impl Snapshot {
         });
     }
 
-    /// Adds a fault that concerns no object in particular, with this kind and message. The fault is
-    /// allocated only if the last collections did not have it.
+    /// Adds a fault that concerns no object in particular, with this kind and message. If the same fault
+    /// of an earlier collection is still kept, that fault is used again.
     pub(crate) fn push_words(
         &mut self,
         kind: FaultKind,
@@ -422,8 +422,7 @@ impl Snapshot {
     }
 
     /// Adds faults for a source that failed: one for each object that was asked for by index, or
-    /// else one that concerns no object in particular. A fault is allocated only if the last
-    /// collections did not have it.
+    /// else one that concerns no object in particular.
     pub fn push_source_failed(&mut self, asked: &ObjectQuery, error: &SourceError) {
         self.add(|this| {
             let mut push = |object| {

@@ -47,13 +47,13 @@ pub enum Identity {
     /// An instance with a number of its own (`UniqueID`).
     Unique(i32),
     /// Any other instance, or one with the same numbers as an earlier one: the names, as the bytes
-    /// in the block, and the order among the instances with these names.
+    /// in the block, and the order among the instances that are identified by these names.
     Named {
         /// The parent's name; empty if there is none.
         parent: SharedText<[u8]>,
         /// The instance's name.
         name: SharedText<[u8]>,
-        /// Index (from 0) among the instances with the same parent and name.
+        /// Index (from 0) among the instances that are identified by the same parent and name.
         order: u32,
     },
 }

@@ -10,8 +10,8 @@ use std::time::Duration;
 /// known instance does not need: at an event of a program, or a hundred times a second, they cost more
 /// than the values. [`Source::instance_reader`](crate::Source::instance_reader) makes one.
 pub trait InstanceReader: Send {
-    /// Reads the counters into `out`, in the order in which the reader was made for them: the same
-    /// raw data as in a block; `None` for a counter that has no value now. Returns the inexactness
+    /// Reads the counters into `out`, in the order in which they were listed when the reader was made: the
+    /// same raw data as in a block; `None` for a counter that has no value now. Returns the inexactness
     /// of the times: of the values that rates are made of, the largest distance between the time at
     /// which a value was read and the clocks of its sample. Two readings give no rate if the time
     /// between them is not long compared with the inexactness of both.

@@ -11,8 +11,8 @@ const MOST: usize = 256;
 /// forgotten: collections ask for different objects.
 const ROUNDS: u64 = 16;
 
-/// Faults of earlier collections, kept for reuse. A fault that occurs in many collections is
-/// allocated once and then shared, so that no sample allocates it again.
+/// Faults of earlier collections, kept for reuse. A fault that occurs in many collections is usually
+/// allocated once and then shared.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KeptFaults {
     /// The kept faults, each with the number of the collection in which it occurred last.

@@ -305,8 +305,7 @@ impl<'a> Collection<'a> {
         self.ask.wants_counter(object, counter)
     }
 
-    /// The wishes that select instances of an object. Without any wish all instances are wanted, as
-    /// in an object that comes along with another object.
+    /// The wishes that select instances of an object. Without any wish all instances are wanted.
     pub fn instances_of(&self, object: TitleIndex) -> impl Iterator<Item = &'a InstanceWish> {
         self.ask.instances_of(object)
     }
@@ -518,8 +517,7 @@ impl<'a> ObjectWriter<'a> {
     }
 
     /// Reports a warning about data that readers get, or about an object that was left out.
-    /// `object` is the object concerned; `None` if the warning is about no particular object. A
-    /// warning that lasts allocates only the first time.
+    /// `object` is the object concerned; `None` if the warning is about no particular object.
     pub fn warning(&mut self, object: Option<TitleIndex>, message: &str) {
         self.report(FaultKind::Warning, (object, None), message);
     }
@@ -552,8 +550,7 @@ impl<'a> ObjectWriter<'a> {
         self.foreign.push(bytes);
     }
 
-    /// Reports a part that could not be read: an object, or one instance of an object. A fault that
-    /// lasts allocates only the first time.
+    /// Reports a part that could not be read: an object, or one instance of an object.
     pub fn fault(
         &mut self,
         object: TitleIndex,

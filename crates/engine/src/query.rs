@@ -53,14 +53,14 @@ struct AddedPath {
     id: PathId,
     path: CounterPath,
     targets: Vec<Target>,
-    /// The label of the first instance that the path meant. `None` for a path with wildcards, and
-    /// before an instance was found.
+    /// The label of the first instance that the path meant. `None` for a path with wildcards or by process
+    /// ID, and before an instance was found.
     last: Option<InstanceLabel>,
 }
 
 impl AddedPath {
-    /// The target of this path to which a reading belongs; `None` if the path has no such target,
-    /// as when the reading is of another path.
+    /// The target of this path with the source, object and counter of a reading; `None` if the path has no such
+    /// target.
     fn target(&self, reading: &Reading) -> Option<&Target> {
         let indexes = [reading.object, reading.counter];
         let is_it = |target: &&Target| target.slot == reading.source && target.indexes() == indexes;
@@ -90,8 +90,8 @@ struct Target {
     names: [Option<Arc<str>>; 2],
     /// Whether the indexes now belong to another object or counter than the path means.
     lost: bool,
-    /// The index that the last found instance had in its sample. Without it, reading many single
-    /// instances takes the square of their number.
+    /// The index that the last found instance had in its sample. Without it, the time to read many single
+    /// instances grows with the square of their number.
     likely: usize,
 }
 
@@ -115,7 +115,7 @@ impl QuerySource {
     }
 }
 
-/// Counter paths in, values out, over one source or several machines.
+/// A set of counter paths with their values, read from one source or several machines.
 ///
 /// Paths are added, samples collected, and values read; each value has a status of its own. A path
 /// selects instances by name at each sample, so it continues when a process of that name comes
@@ -208,8 +208,8 @@ impl Query {
         self
     }
 
-    /// Adds a path given as text, and returns its handle. A pattern of machines means those that the
-    /// query knows by then; a machine that is opened later needs its path added anew.
+    /// Adds a path given as text, and returns its handle. A pattern of machines means the machines that the query
+    /// knows when the path is added; for a machine that is opened later, the path must be added again.
     ///
     /// # Errors
     /// [`QueryError::Path`] for a text that is not a path; [`QueryError::UnknownMachine`]; an error
@@ -442,12 +442,12 @@ impl Query {
         state.current().map(sample::ObjectSample::system_time)
     }
 
-    /// The path of one reading, in the shown language, without wildcards. It names the machine only
-    /// if the added path does. A reading without an instance gets the label of the first instance
-    /// that the path meant or, before an instance was found, the instance part of the added path,
-    /// even with wildcards. If the added path names a process by its ID, so does this one. If the
-    /// title indexes belong to other objects now, the path is the one that was added, unless its
-    /// object or counter has wildcards.
+    /// The path of one reading, in the shown language, with the object, instance and counter of the reading in
+    /// place of wildcards. It names the machine only if the added path does. A reading without an instance gets the
+    /// label of the first instance that the added path meant or, if none is known, the instance part of the added
+    /// path, wildcards included. If the added path names a process by its ID, the returned path does, too. If the
+    /// title indexes belong to other objects or counters now, the added path is returned, unless its object or
+    /// counter has wildcards.
     #[must_use]
     pub fn path_of(&self, reading: &Reading) -> CounterPath {
         let named = self.items.iter().find(|item| item.id == reading.path);
@@ -477,9 +477,9 @@ impl Query {
         CounterPath { machine, ..CounterPath::new(&object, instance, &counter) }
     }
 
-    /// The names of a reading's object and of its counter, in this order, in the shown language. If
-    /// a name is gone, or belongs to another index now, it is the last known name. Without any
-    /// known name, it is the title index as text.
+    /// The names of a reading's object and of its counter, in this order, in the shown language. If a title index
+    /// has no name now, or belongs to another object or counter, its last known name is returned. An index without
+    /// any known name is returned as text.
     #[must_use]
     pub fn names_of(&self, reading: &Reading) -> (String, String) {
         let mut items = self.items.iter().filter(|item| item.id == reading.path);
@@ -551,8 +551,8 @@ fn faults_of(faults: &[(usize, Vec<Fault>)], source: usize) -> &[Fault] {
 type ResolvedCounters = Vec<(TitleIndex, CatalogueCounter)>;
 
 impl QuerySource {
-    /// Finds the counters that a path means in this source, and asks the source until the deadline
-    /// `until`. An error if there are none.
+    /// The counters that a path means in this source; an error if there are none. `until` is the deadline for
+    /// requests to the source.
     fn resolve(
         &mut self,
         path: &CounterPath,

@@ -196,7 +196,7 @@ pub enum Cost {
     Global,
     /// Expensive: the object is collected only if it is asked for by index, or for `Costly`.
     Costly,
-    /// The object belongs to another machine, and is part of an answer to `Foreign` only.
+    /// The object belongs to another machine, and is part of an answer to `Foreign`.
     Foreign,
     /// The cost is not known so far: the object was asked for by index, and its cost is known only
     /// after the source has listed everything. In a provider's description, `Unknown` means that

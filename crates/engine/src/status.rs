@@ -27,15 +27,15 @@ pub struct ProviderStatus {
     /// The number of failures since the last success, or since the release from quarantine.
     pub in_a_row: u32,
     /// The newest fault of the provider, even if it succeeded since: a failure or refusal, that it
-    /// was not ready, or a warning about objects that it does not serve. `None` if there was none,
-    /// and after the warning ceased to hold.
+    /// was not ready, or a warning about objects that it does not serve. A warning that no longer holds is
+    /// taken back. `None` if there is no fault.
     pub last_fault: Option<Fault>,
     /// The duration of the last collection that [`collections`](Self::collections) counts.
     pub last: Duration,
     /// The duration of all collections that [`collections`](Self::collections) counts, together.
     pub total: Duration,
-    /// The duration of the slowest collection, or of the longest wait for a provider that was not
-    /// ready.
+    /// The duration of the slowest collection, or of the longest wait for the provider while it was not
+    /// ready, whichever is longer.
     pub worst: Duration,
     /// The number of bytes that the last collection delivered; 0 after a failure.
     pub bytes: usize,
@@ -54,8 +54,8 @@ pub enum ProviderState {
     Idle,
     /// The provider could be opened. Its last collection may have failed all the same.
     Open,
-    /// The provider is not open: it could not be opened, or it panicked. The next collection opens it
-    /// again.
+    /// The provider is not open: it could not be opened, or it panicked. The next collection tries to
+    /// open it.
     Failed,
     /// The provider is in quarantine after repeated faults, until it is released.
     Quarantined,

@@ -210,7 +210,7 @@ impl TitleSet {
         Self { databases, lacks: None }
     }
 
-    /// A set with the titles of `languages`, the shown one first. A language that the source does
+    /// A set with the titles of `languages`, the first of which is the shown one. A language that the source does
     /// not have is left out. So is a language with a list that cannot be read;
     /// [`lacks`](Self::lacks) returns the error. If the source does not have English although it is
     /// among `languages`, the English names are [assumed](TitleDatabase::is_assumed), with the

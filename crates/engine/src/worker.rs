@@ -17,13 +17,13 @@ use std::time::{Duration, Instant};
 ///
 /// While the source is still at work on an earlier request, the worker answers
 /// [`SourceErrorKind::Busy`] at once; only [`providers`](Source::providers) waits for that request
-/// first, if the worker has a patience. If the deadline of a catalogue request for
+/// first, if the worker has a [patience](Self::patience). If the deadline of a catalogue request for
 /// [nothing](Ask::nothing) has passed, an idle worker answers with the catalogue that it knows. So
 /// a sample that came just in time can still be used, and the next request does not find the source
 /// at work on a catalogue.
 ///
-/// A collection that is repeated allocates nothing on either thread once its buffers are large
-/// enough.
+/// For a collection that is repeated, the worker itself allocates nothing on either thread once its buffers are
+/// large enough.
 ///
 /// After the worker is dropped, the thread ends as soon as the source has answered. If the source
 /// never answers, the thread stays; nothing waits for it.

@@ -102,9 +102,9 @@ impl Entry {
         }
     }
 
-    /// Notes why the provider does not serve its lost objects, `None` if it serves all. The account tells that as the
-    /// last fault if it is news, and has the fault from before again once all objects are served. A fault of the
-    /// provider since then stays, and so does the reason why a provider is in quarantine or refused.
+    /// Notes why the provider does not serve its lost objects; `None` if it serves all of its objects. A new reason
+    /// becomes the last fault in the account, unless the provider is in quarantine, disabled or refused. Once all
+    /// objects are served, the account gets back the fault from before, unless the provider had another fault since.
     pub(super) fn tell_lost(&mut self, fault: Option<Fault>) {
         let is_same = |one: &Option<Fault>, other: &Option<Fault>| match (one, other) {
             (Some(one), Some(other)) => {
@@ -251,8 +251,8 @@ impl Entry {
         self.roster.is_some() && self.is_selected && self.status.state != ProviderState::Quarantined
     }
 
-    /// Begins a collection, or takes its next step. A failure is not reported here:
-    /// [`collect`](Self::collect) meets it again and reports it.
+    /// Begins a collection, or takes its next step. A failure is not reported here;
+    /// [`collect`](Self::collect) tries again, and reports its own failure.
     pub(super) fn begin(&mut self, ask: &Ask, until: Option<Instant>, step: Step) {
         let session = self.session.take().or_else(|| self.begun(step));
         self.goes_on = false;

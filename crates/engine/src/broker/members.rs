@@ -18,11 +18,11 @@ pub(super) struct Members {
     pub(super) rosters: Vec<Box<dyn Roster>>,
     pub(super) owners: Owners,
     /// The names of objects of another source, as [`spelling`] returns them. An object of a roster
-    /// with a chosen index is not served under any of these names.
+    /// with a chosen index (from [`CHOSEN_INDEXES`] on) is not served under any of these names.
     reserved: HashSet<String>,
     /// The names that objects of another source may have, as [`spelling`] returns them. As long as
     /// it is not known whether that source has such objects, an object of a roster with a chosen
-    /// index is not served under any of these names.
+    /// index (from [`CHOSEN_INDEXES`] on) is not served under any of these names.
     doubtful: HashSet<String>,
 }
 

@@ -33,8 +33,8 @@ impl<S: Source> Cached<S> {
         })?
     }
 
-    /// Notes in the hub which objects are costly, unless the hub knows it already. Returns the
-    /// generation of the catalogue for which the hub knows it. An object that is found later
+    /// Notes in the hub, the state that all consumers share, which objects are costly, unless the hub knows
+    /// it already. Returns the generation of the catalogue for which the hub knows it. An object that is found later
     /// changes the generation, so that its cost is noted with the next call.
     pub(super) fn costs_by(&mut self, deadline: Option<Instant>) -> Result<u64, SourceError> {
         let hub = &self.hub;

@@ -27,8 +27,8 @@ pub(super) const UNKNOWN: u64 = u64::MAX;
 pub(super) struct Hub<S> {
     pub(super) name: String,
     pub(super) is_recording: bool,
-    /// The lane with the source of all objects or, if there is a `costly` lane, of all that are not
-    /// costly.
+    /// The lane (a source and the requests that wait for it) for all objects or, if there is a `costly`
+    /// lane, for all objects that are not costly.
     pub(super) main: Lane<S, Wants, Brought>,
     pub(super) costly: Option<Lane<S, Wants, Brought>>,
     pub(super) limit: Duration,
@@ -52,7 +52,7 @@ pub(super) struct Hub<S> {
     pub(super) costs_of: AtomicU64,
     pub(super) titles: Mutex<HashMap<LanguageId, (u64, Arc<TitleDatabase>)>>,
     /// The hub's generation and the costly source's own, at which both sources gave the indexes of
-    /// costly objects the same names; `None` before the sources were first compared.
+    /// costly objects the same names; `None` before they first did.
     agreed: Mutex<Option<(u64, u64)>>,
     replies: Mutex<Vec<Arc<Reply>>>,
 }
@@ -60,8 +60,9 @@ pub(super) struct Hub<S> {
 /// The result of one collection of a run.
 pub(super) type Collected = Result<Arc<Reply>, SourceError>;
 
-/// The results of the collections of a run. There is usually one collection; there are more if
-/// objects by index and whole answers (`Global`, `Costly`, `Foreign`) were wanted together.
+/// The results of the collections of a run, in which one request collects for all that wait. There is
+/// usually one collection; there are more if objects by index and whole answers (`Global`, `Costly`,
+/// `Foreign`) were wanted together.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Brought {
     first: Option<Collected>,

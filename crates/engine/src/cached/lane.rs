@@ -163,8 +163,9 @@ impl<S, W: Wishes, T: Clone + Default> Lane<S, W, T> {
         SourceError::fixed(kind, &self.name, message)
     }
 
-    /// Waits for a run that brings what is wanted, or leads such a run. A run in progress is joined
-    /// if it brings at least a part and `joins` accepts the time of its start.
+    /// Waits for a run (a collection for all requests that wait) that brings what is wanted, or leads such
+    /// a run. A run in progress is joined if it brings at least a part and `joins` accepts the time of its
+    /// start.
     ///
     /// `run` gets the source and what to collect; it is called at most once, without any lock held.
     /// `now` reads the clock for the start of a run. The failure of a run is in the outcome; an

@@ -170,8 +170,8 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// The slot of a key, which is made if it is missing; `None` if there are [`MOST`] slots
-    /// already.
+    /// The slot of a key, which is made if it is missing; `None` if it is missing and there are [`MOST`]
+    /// slots already.
     pub(super) fn get(&self, key: &Key) -> Option<Arc<Slot>> {
         {
             let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
@@ -187,7 +187,7 @@ impl Slots {
     }
 
     /// Publishes a reply in the slots of the objects or the whole answer that were asked for, and
-    /// in the slots of those objects in it that `belongs` accepts. An answer to `Foreign` is
+    /// in the slots of those objects of the reply that `belongs` accepts. An answer to `Foreign` is
     /// published only as a whole. Partial objects are not published. Publishes nothing if `holds`,
     /// which is called under the lock, returns `false`: the indexes have then changed their
     /// meaning.

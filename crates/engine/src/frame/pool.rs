@@ -24,8 +24,7 @@ pub struct FramePool {
 const WATCHED_FILLS: u32 = 256;
 
 impl Default for FramePool {
-    /// A pool of at most 64 frames, more than the consumers of a source need in practice. Frames
-    /// that no consumer holds are dropped after a while.
+    /// A pool of at most 64 frames, more than the consumers of a source need in practice.
     fn default() -> Self {
         Self::new(64)
     }

@@ -8,7 +8,7 @@ use perfhive_format::{CounterSpec, CounterType, FileTime, ObjectTemplate, WriteE
 /// The largest number of counters that an object may have, bases included.
 pub const MOST: usize = 64;
 
-/// The templates of an object: one for each set of counters that was written so far. The set
+/// The templates of an object: one for each set of its counters, made when it is first needed. The set
 /// depends on the fields that the kernel has and on the counters that are asked for; it seldom
 /// changes between two collections.
 #[derive(Debug)]
