@@ -74,15 +74,15 @@ impl LabelledSlot {
     }
 }
 
-/// An instance that was bound to its identity when the probe context was made. Another instance
-/// that takes the same name or number later is not meant.
+/// An instance that was found by its name when the probe context was made, and that is found by its
+/// identity in later samples.
 struct BoundInstance {
     name: String,
     identity: Option<Identity>,
     /// Matches the name of the instance; `None` if the instance has a parent.
     pattern: Option<Arc<NamePattern>>,
-    /// Whether the instance is gone, or could once not be told apart from others of its name. A
-    /// lost instance does not come back.
+    /// Whether the instance is gone for good, or could once not be told apart from others of its
+    /// name: it then has no further values.
     lost: bool,
     /// Whether the instance was the only one of its name in the last sample before the indexes
     /// changed. That sample is not kept.
@@ -294,8 +294,8 @@ impl<S: Source> CounterProbe<S> {
     }
 
     /// Reports the faults of the sample; the first sample also reports the faults of the baseline,
-    /// except those with the same message. Faults that do not fit into `anomalies` without
-    /// allocating are only counted.
+    /// which [`take_baseline`](Self::take_baseline) took, except those with the same message.
+    /// Faults that do not fit into `anomalies` without allocating are only counted.
     fn report_faults(&mut self, anomalies: &mut Vec<Anomaly>) {
         let new = self.snapshot.faults();
         if new.is_empty() && self.untold.is_empty() {

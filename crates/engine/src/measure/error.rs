@@ -75,7 +75,7 @@ impl MeasureError {
     }
 
     /// Whether the caller made a mistake, such as a wrong name, or operations in the wrong order:
-    /// `true` for every kind but `Source`, `NotDelivered` and `Other`. Nothing was changed.
+    /// `true` for every kind but `Source`, `NotDelivered` and `Other`.
     #[must_use]
     pub fn is_misuse(&self) -> bool {
         !matches!(self, Self::Source(_) | Self::NotDelivered { .. } | Self::Other(_))

@@ -105,8 +105,8 @@ pub struct Sensor {
 }
 
 impl Sensor {
-    /// A sensor without a unit, a help text and instances, which is cheap to measure. Anything else
-    /// is set through its fields.
+    /// A sensor that has no unit, no help text and no instances, and is cheap to measure. Anything
+    /// else is set through its fields.
     #[must_use]
     pub fn new(id: SensorId, name: SensorName, kind: SensorKind, value_type: ValueType) -> Self {
         Self {
@@ -153,18 +153,19 @@ impl SensorSlot {
     }
 }
 
-/// The value of a slot after decoding, and the raw values from which it was made.
+/// The value of a sensor, or of one instance of a sensor, in a sample, and the raw values from
+/// which it was made.
 ///
-/// `value` is in the slot's [unit](SensorSlot::unit). The raw values are what the data source
-/// counts:
+/// `value` is in the [unit](SensorSlot::unit) of the slot. The raw values are what the data source
+/// counts (for [`PERF_DOUBLE_RAW`](CounterType::PERF_DOUBLE_RAW), the bits of the double):
 ///
 /// | unit of `value` | `raw` and `before` |
 /// |---|---|
 /// | `1/s`, `B/s` | events or bytes so far |
-/// | `%` of time, `s` an operation | time so far: [`raw_per_second`](Self::raw_per_second) units are a second. Some types of counters count the time in which nothing was done: `\Processor(*)\% Processor Time` |
+/// | `%` of time, `s` an operation | time so far: [`raw_per_second`](Self::raw_per_second) units, if known, are a second. Some types of counters count the time in which nothing was done: `\Processor(*)\% Processor Time` |
 /// | `%` of an amount | the part; the whole is not here |
 /// | `s` since a beginning | the point in time of the beginning |
-/// | `B`, none | the quantity itself |
+/// | `B`, none | the quantity itself; if `value` is a mean or a change between two samples, the sum so far |
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SensorReading {
@@ -180,7 +181,8 @@ pub struct SensorReading {
     /// The raw value in the sample before; `None` if there is no such sample, or if it has no value
     /// of this instance. Samples that lack the whole object, or that failed, are passed over.
     pub before: Option<u64>,
-    /// The number of raw units in a second; `None` if the raw value does not count time.
+    /// The number of raw units in a second; `None` if the raw value does not count time, or counts
+    /// it in an unknown unit.
     pub raw_per_second: Option<u64>,
 }
 
@@ -193,8 +195,8 @@ impl SensorReading {
     }
 
     /// The time by which the raw value grew since the sample before: the
-    /// [difference](Self::difference) in units of time. `None` without a difference, or if the raw
-    /// value does not count time.
+    /// [difference](Self::difference) in units of time. `None` without a difference, or without
+    /// [`raw_per_second`](Self::raw_per_second).
     ///
     /// ```
     /// # use perfhive_engine::measure::{SensorName, SensorReading, SensorSlot, ValueType};
@@ -227,8 +229,7 @@ impl SensorReading {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Anomaly {
-    /// A frame or a list of the snapshot was too small and had to grow while the sample was taken,
-    /// which took longer.
+    /// A buffer was too small and had to grow while the sample was taken, which took longer.
     BufferGrown {
         /// The name of the data source.
         source: Arc<str>,
@@ -257,8 +258,8 @@ pub enum Anomaly {
         /// The number of these instances.
         count: usize,
     },
-    /// The counters of a group, or the title indexes of the group, changed. They were resolved
-    /// again; after a change of indexes, counters that take two samples begin again.
+    /// The counters of a group changed, or title indexes of the group did. After a change of
+    /// indexes, counters that take two samples have no values at first.
     StructureChanged {
         /// Data source and group: `linux.procfs/Process`.
         group: Arc<str>,
@@ -277,7 +278,7 @@ pub enum Anomaly {
         error: MeasureError,
     },
     /// A fault of the collection: a part of the wanted data that could not be collected, such as
-    /// one object or instance, or a warning about data that was kept.
+    /// one object or instance, or a warning about data that is in the sample.
     Partial {
         /// The name of the data source.
         source: Arc<str>,

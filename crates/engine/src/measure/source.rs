@@ -46,8 +46,8 @@ pub trait DataSource: Send {
     fn instances(&mut self, sensor: SensorId) -> Result<Vec<String>, MeasureError>;
 
     /// Makes a probe context for a selection. Its samples may have data that was collected up to
-    /// `max_age` earlier. A first sample, the baseline, is taken at once, so that the first cycle
-    /// has rates.
+    /// `max_age` earlier. A first sample, the baseline, is taken at once, so that the next sample
+    /// has rates already.
     ///
     /// # Errors
     /// A sensor or instance that does not exist, or a source that fails.
@@ -64,9 +64,9 @@ pub trait DataSource: Send {
 pub enum SensorSelection {
     /// Every sensor that is cheap to measure.
     Global,
-    /// Every sensor of the groups that are expensive to measure, or that are delivered only on
-    /// request, with a cost that is not known. A [`CounterSource`](super::CounterSource) leaves out
-    /// the counters that are filled only on request.
+    /// Every sensor of the groups that are expensive to measure, or of which the cost is not known.
+    /// A [`CounterSource`](super::CounterSource) leaves out the counters that are filled only on
+    /// request.
     Costly,
     /// These sensors, in this order.
     Custom(Vec<SelectedSensor>),
@@ -131,10 +131,10 @@ pub trait ProbeContext: Send {
         anomalies: &mut Vec<Anomaly>,
     ) -> Result<(), MeasureError>;
 
-    /// Adds the readings of the last sample to `out`, which may hold readings of other data
-    /// sources, in the order of the selection; [`SensorReading::asked`] is the index in the
-    /// selection. If the sample failed, `failed` is the reason, else `None`. `anomalies` is an
-    /// empty list for what decoding finds.
+    /// Adds the readings of the last sample to `out`, in the order of the selection;
+    /// [`SensorReading::asked`] is the index in the selection. `out` may already hold readings of
+    /// other data sources. If the sample failed, `failed` is the reason, else `None`. `anomalies`
+    /// is an empty list for what decoding finds.
     fn decode(
         &mut self,
         failed: Option<&MeasureError>,

@@ -39,8 +39,8 @@ impl fmt::Debug for dyn TimeSource {
     }
 }
 
-/// The clocks that a system has for measurements, each read by a crate of its
-/// own; `perfhive::measure` has a [`TimeSource`] for each.
+/// A clock of the operating system that measurements can read; `perfhive::measure` has a
+/// [`TimeSource`] for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SystemClock {
     /// The performance counter that data blocks carry.

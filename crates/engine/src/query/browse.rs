@@ -21,8 +21,8 @@ use perfhive_format::TitleIndex;
 pub struct ObjectItems {
     /// The object's name in the shown language or, without a name, its title index.
     pub object: String,
-    /// The names of the counters without bases, in the object's order. A counter without a name is
-    /// shown by its title index.
+    /// The names of the object's counters in their order; bases are left out. A counter without a
+    /// name is shown by its title index.
     pub counters: Vec<String>,
     /// The labels of the present instances, in their order.
     pub instances: Vec<InstanceLabel>,

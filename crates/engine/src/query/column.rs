@@ -62,8 +62,8 @@ pub(crate) fn earlier_places(state: &ObjectState, out: &mut Vec<Option<EarlierPl
 impl<'a> CounterColumn<'a> {
     /// The column of a counter. `None` if the newest sample lacks the counter, or the counter is
     /// not a number. Also `None` if there is a sample before, and it lacks the counter, has the
-    /// counter with another type, is of another origin, or has other instances although `earlier`
-    /// is empty. `earlier` is what [`earlier_places`] finds.
+    /// counter with another type, comes from another source, or has other instances although
+    /// `earlier` is empty. `earlier` is what [`earlier_places`] finds.
     pub(crate) fn of(
         state: &'a ObjectState,
         counter: TitleIndex,
@@ -117,7 +117,7 @@ impl<'a> Blocks<'a> {
 
 impl ObjectSample {
     /// The number of raw units of a counter in a second; `None` if the raw value does not count
-    /// time.
+    /// time, or counts it in an unknown unit, and if the sample lacks the counter.
     pub(crate) fn raw_per_second(&self, counter: TitleIndex) -> Option<u64> {
         let clock = self.plan(counter)?.formula.ok()?.clock_of_value()?;
         u64::try_from(clock.frequency(&self.object()?.clocks()).ok()?).ok()

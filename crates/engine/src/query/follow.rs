@@ -35,9 +35,9 @@ impl Query {
         Ok(())
     }
 
-    /// Collects the wanted objects of one source into the snapshot. If the source left instances out
-    /// and a path found none, all instances are collected. If a path that is new finds none in kept
-    /// data, fresh data is collected.
+    /// Collects the wanted objects of one source into the snapshot. If the source left instances
+    /// out and a path found none, all instances are collected. If a path that is new finds none in
+    /// data that a cache had collected before, fresh data is collected.
     fn collect_wanted(
         &mut self,
         number: usize,
@@ -68,9 +68,9 @@ impl Query {
         Ok(())
     }
 
-    /// Collects again, without kept data and with all instances, if a path to this source found no
-    /// instance in the snapshot: the instance may be younger. If the new data lacks an object, the
-    /// snapshot stays.
+    /// Collects fresh data with all instances if a path to this source found no instance in the
+    /// snapshot: the instance may have begun after the snapshot's data was collected. If the
+    /// collection fails, or the new data lacks an object, the snapshot stays.
     fn look_for_young(&mut self, number: usize, mut request: Ask) {
         let mut instances = HashMap::new();
         let paths = self.items.iter().flat_map(|item| item.targets.iter().map(|t| (&item.path, t)));
@@ -106,12 +106,12 @@ impl Query {
     }
 
     /// Resolves the paths again if the catalogue or titles of a source changed, and returns what
-    /// that means for a sample taken before. A path that means nothing now keeps its old targets;
-    /// their readings then say what is missing. After an error of the source, the next call tries
-    /// again.
+    /// that means for a sample taken before. A path that means nothing now keeps its old targets,
+    /// the counters that it meant; their readings then say what is missing. After an error of the
+    /// source, the next call tries again.
     ///
-    /// If an index belongs to another object now, its samples are dropped, so that no value is made
-    /// of samples of two objects.
+    /// If an index belongs to another object now, the samples taken by that index are dropped, so
+    /// that no value is made of samples of two objects.
     fn follow(
         &mut self,
         number: usize,
@@ -202,7 +202,7 @@ impl Query {
 }
 
 impl Target {
-    /// Whether the object's index still has its name, and only that of the counter has another one.
+    /// Whether the object's index still has its name, while the counter's index has another name.
     pub(super) fn keeps_object(&self, now: &Directory) -> bool {
         let names = self.names.iter().zip(self.indexes());
         let renamed =
@@ -235,8 +235,8 @@ impl Target {
 }
 
 /// Whether an error ends the attempt to take a sample. It does if the source is busy or changing,
-/// and if the source is late and the deadline has passed. A source that is late for one object
-/// while time is left does not end the sample of the other objects.
+/// or if the source is late and the deadline has passed. A source that is late for one object while
+/// time is left does not end the sample of the other objects.
 fn is_over(error: &SourceError, until: Option<Instant>) -> bool {
     match error.kind() {
         SourceErrorKind::Busy | SourceErrorKind::Changing => true,

@@ -185,9 +185,9 @@ impl ValueFormat {
 
     /// Formats the value of a counter of the type `kind`.
     ///
-    /// In a format of whole numbers, a whole value that is not scaled stays exact. Any other value
-    /// is calculated in doubles and rounded once, at the end, to the nearest whole number, halves
-    /// away from zero.
+    /// In a format of whole numbers, a whole value that is not scaled stays exact, and any other
+    /// value is calculated in doubles and rounded once, at the end, to the nearest whole number,
+    /// halves away from zero. In the format of doubles nothing is rounded.
     ///
     /// # Errors
     /// [`NoFormat::OutOfRange`] for a value that does not fit, [`NoFormat::BadScale`] for a scale

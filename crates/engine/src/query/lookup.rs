@@ -26,7 +26,7 @@ pub struct Directory {
     pub titles: Arc<TitleSet>,
 }
 
-/// A source with a [`Directory`] of it, which each search completes.
+/// A source with a [`Directory`] of it, to which a search adds what it finds out.
 ///
 /// ```
 /// # let recording = perfhive_testkit::script::recording();
@@ -59,7 +59,7 @@ pub struct Lookup<S> {
 }
 
 impl<S: Source> Lookup<S> {
-    /// The lookup of a source. Nothing is asked before [`prepare`](Self::prepare).
+    /// The lookup of a source, which is not asked yet; call [`prepare`](Self::prepare) next.
     pub fn new(source: S) -> Self {
         Self {
             source,
@@ -73,7 +73,7 @@ impl<S: Source> Lookup<S> {
         }
     }
 
-    /// Reads catalogue and titles at the first call; later calls do nothing. Names are shown in
+    /// Reads catalogue and titles, unless an earlier call has done so. Names are shown in
     /// `language`, or, for `None`, in the language that the source prefers. Returns whether
     /// anything was read.
     ///
@@ -98,7 +98,8 @@ impl<S: Source> Lookup<S> {
 
     /// The result of `look`, which searches the directory for something in the objects that
     /// `object` matches. `look` is called again each time that more of the source is known, until
-    /// it succeeds. The source is asked with the deadline `until`.
+    /// it succeeds. If `object` has a wildcard, all objects that the source can list at little cost
+    /// are found out first. The source is asked with the deadline `until`.
     ///
     /// # Errors
     /// The error of `look` after there is nothing more to find out; [`QueryError::Source`] if the
@@ -141,8 +142,8 @@ impl<S: Source> Lookup<S> {
         found
     }
 
-    /// As [`find`](Self::find) without a deadline. If there is no such object, the error has the
-    /// nearest names of objects that exist.
+    /// As [`find`](Self::find) without a deadline. If there is no such object, objects with similar
+    /// names are found out, so that the error of `look` can list them.
     ///
     /// # Errors
     /// As [`find`](Self::find).

@@ -54,14 +54,15 @@ pub struct Reading {
 
 impl Reading {
     /// The process ID of an instance that is a process, or the ID of the process to which an
-    /// instance that is a thread belongs. `None` for every other object, and for Idle and `_Total`.
+    /// instance that is a thread belongs. `None` for every other instance, Idle and `_Total` among
+    /// them.
     #[must_use]
     pub fn process_id(&self) -> Option<u32> {
         self.identity.as_ref()?.process_id()
     }
 
-    /// The role of the instance: a single thing, a sum over others, or idle time. A process that is
-    /// called `_Total` or `Idle` is a single thing.
+    /// The role of the instance: a single thing, a sum over others, or idle time. An instance with
+    /// a [process ID](Self::process_id) is a single thing, even if it is called `_Total` or `Idle`.
     #[must_use]
     pub fn role(&self) -> InstanceRole {
         let is_of_process = self.process_id().is_some();
@@ -115,12 +116,12 @@ pub(super) struct TargetReader<'a> {
 }
 
 impl TargetReader<'_> {
-    /// Adds the readings of a target: one for each instance that the pattern matches and, if the
-    /// pattern has a wildcard or `#*` or matches none, one for each match of the sample before that
-    /// is gone. Otherwise the target has one reading, with the value of an object without
-    /// instances, or with the reason why there is no value. There is no reading if the sample lacks
-    /// a counter that a wildcard found. `likely` is where the instance was in the sample before, and
-    /// is updated.
+    /// Adds the readings of a target, which is one counter that the path means: one reading for
+    /// each instance that the pattern matches and, if the pattern has a wildcard or `#*` or matches
+    /// none, one for each match of the sample before that is gone. If there are none of these, the
+    /// target has one reading, with the value of an object without instances, or with the reason
+    /// why there is no value. There is no reading if the sample lacks a counter that a wildcard
+    /// found. `likely` is where the instance was in the sample before, and is updated.
     pub(super) fn read(
         &self,
         pattern: Option<&InstancePattern>,

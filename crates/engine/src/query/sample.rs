@@ -253,8 +253,8 @@ impl ObjectSample {
         &self.instances.identities
     }
 
-    /// The instances. It is the same `Arc` as in the sample before if instances and order are the
-    /// same.
+    /// The instances. If this is the same `Arc` as in the sample before, instances and order are
+    /// the same.
     pub(crate) fn instances(&self) -> &Arc<SampledInstances> {
         &self.instances
     }

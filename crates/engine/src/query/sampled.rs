@@ -123,7 +123,7 @@ impl SampledCounter {
     ///
     /// # Errors
     /// The reason why there is no value: among others [`NoValue::NeedsTwoSamples`] without an older
-    /// sample, or if the older sample is of another type or origin, or has no data;
+    /// sample, or if the older sample has another type, comes from another source, or has no data;
     /// [`NoValue::Born`] if the older sample is of another instance, or if several instances of the
     /// name cannot be told apart.
     pub fn value(&self, older: Option<&Self>) -> Result<CookedValue, NoValue> {

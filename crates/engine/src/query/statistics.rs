@@ -42,9 +42,9 @@ pub struct Statistics {
     pub maximum: CookedValue,
     /// The mean, in the counter's unit. A value of two samples is weighted by its denominator:
     /// rates and shares of time by the length of the interval, averages and fractions by the number
-    /// of operations in it. The mean is then the value that the first and the last sample alone
-    /// would give, as the documentation of the counter types defines the average. Differences and
-    /// values of one sample all have the same weight.
+    /// of operations in it. If every interval has a value, the mean is then the value that the
+    /// first and the last sample alone would give, as the documentation of the counter types
+    /// defines the average. Differences and values of one sample all have the same weight.
     pub mean: f64,
 }
 
@@ -135,8 +135,8 @@ pub(super) fn weight(
     }
 }
 
-/// Statistics over the readings of one counter of one instance, which are added one after the other
-/// and not kept. The result equals that of [`Statistics::of`] over all of them.
+/// [`Statistics`] over the readings of one counter of one instance, which are added one after the
+/// other and not kept.
 ///
 /// ```
 /// # let recording = perfhive_testkit::script::recording();
@@ -289,8 +289,8 @@ impl SampleRing {
     }
 
     /// The statistics of the samples in the ring. The wrap of a counter is undone if the identity
-    /// alone proves the same instance (a process, an object without instances). Any other step
-    /// backwards has no value.
+    /// alone proves the same instance (a process with a known start time, an object without
+    /// instances). Any other step backwards has no value.
     ///
     /// # Errors
     /// The reason why no sample gives a value.

@@ -82,7 +82,8 @@ impl Wishes {
 
 /// Whether an answer has an instance that a wish means. The instances of some objects belong to
 /// processes: `processes` is the title index of Process or Process V2 for these, and the object
-/// itself otherwise. Answers of a cache lack Process; then the parents of the instances are compared.
+/// itself otherwise. If the answer lacks Process, the instances' own parents and process IDs are
+/// compared.
 fn is_there(answer: &Snapshot, object: TitleIndex, processes: u32, wish: &InstanceWish) -> bool {
     let holder = answer.object(TitleIndex(processes));
     let Some(object) = holder.or_else(|| answer.object(object)) else { return false };
@@ -103,9 +104,10 @@ fn is_there(answer: &Snapshot, object: TitleIndex, processes: u32, wish: &Instan
 }
 
 impl InstanceWish {
-    /// The wishes for the instances of an object that a pattern means: any of the wishes selects each
-    /// of these instances, and perhaps others, such as all threads of a process for one thread.
-    /// `None` if the pattern means all instances, or wishes cannot express which it means.
+    /// The wishes for the instances of an object that a pattern means: each of these instances is
+    /// selected by at least one of the wishes. Further instances may be selected too, such as all
+    /// threads of a process for one thread. `None` if the pattern means all instances, or wishes
+    /// cannot express which it means.
     #[must_use]
     pub fn of_pattern(object: TitleIndex, instance: &InstancePattern) -> Option<Vec<Self>> {
         let (has_numbers, process) = match (object.0, &instance.parent) {

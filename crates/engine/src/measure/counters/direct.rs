@@ -189,8 +189,8 @@ impl<S: Source> CounterProbe<S> {
     }
 
     /// The readers of all measured instances of an object, and the position of its sensors' values,
-    /// by the index of the sensor. `None` if any of these instances has to be read from a block, or
-    /// if a sensor measures all instances.
+    /// by the index of the sensor. `None` unless every sensor of the object measures one instance,
+    /// and every one of these instances has a reader.
     fn readers_of(&mut self, object: usize) -> Option<ObjectReaders> {
         let probed = self.objects.get(object).filter(|probed| !probed.all)?;
         let index = probed.index.index()?;

@@ -167,8 +167,8 @@ fn sensor(
 
 /// For each index a name that no other index has, without regard to case. If several indexes have
 /// the same name, the index with the least `rank` keeps it, as in counter paths. The names of the
-/// others end in `#INDEX`, or in `#published` for an index that a provider chose, since such an
-/// index differs from reader to reader.
+/// others end in `#INDEX`, or in `#published` for the first of them that a provider chose, since
+/// such an index differs from reader to reader.
 fn own_names<R: Ord>(
     titles: &TitleSet,
     indexes: impl Iterator<Item = TitleIndex>,

@@ -23,10 +23,10 @@ use std::time::{Duration, Instant};
 /// The sensors of a [`Source`]: every counter of every object. A group is an object, under its
 /// English name, or its name in the source's first language with titles, or its index. If several
 /// objects have the same name, the one with the smallest index keeps it, as in counter paths. The
-/// others are called `NAME#INDEX`, or `NAME#published` if the provider chose the index.
+/// others are called `NAME#INDEX`, or `NAME#published` for the first of them with an index that its
+/// provider chose.
 ///
-/// The source is asked only for the objects of wanted sensors, unless all sensors are listed or
-/// measured.
+/// The source is not asked for all of its objects before all sensors are listed or measured.
 ///
 /// Each probe context has a clone of the source. Clones of a [`Cached`](crate::Cached) share
 /// what they collect.
@@ -91,8 +91,8 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         Ok(Arc::clone(self.list.insert(list)))
     }
 
-    /// The list of all sensors, for which the source finds out all of its objects. Objects that are
-    /// costly even to list are in it only after [`list_costly`](Self::list_costly).
+    /// The list of all sensors, after the source was made to find out all of its objects. Objects
+    /// that are costly even to list are in it only after [`list_costly`](Self::list_costly).
     fn whole_list(&mut self) -> Result<Arc<SensorList>, MeasureError> {
         if !std::mem::replace(&mut self.complete, true) {
             self.list = None;
@@ -310,8 +310,8 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         list.name_of(sensor).ok_or_else(|| unknown_sensor(&source, &list, sensor))
     }
 
-    /// A selection of all counters and all instances of the objects with this cost; for `Costly`,
-    /// also of the objects with unknown cost.
+    /// A selection of the objects with this cost, with all instances, and all counters but those
+    /// that are filled only on request. For `Costly`, it also has the objects with unknown cost.
     fn whole(&mut self, cost: Cost) -> Result<Vec<SelectedSensor>, MeasureError> {
         if cost == Cost::Costly {
             self.list_costly()?;
