@@ -19,7 +19,7 @@
  *         PERF_INSTANCE_DEFINITION, the name in UTF-16 with its terminator
  *         PERF_COUNTER_BLOCK and the counters' data behind it
  *
- * All lengths are multiples of 8 (4 at the least), all numbers little endian.
+ * All lengths are multiples of 8, or at least of 4. All numbers are little endian.
  */
 #ifndef PERFHIVE_PROVIDER_H
 #define PERFHIVE_PROVIDER_H
@@ -504,8 +504,8 @@ typedef struct _PERFHIVE_HOST {
     void *context;
     /*
      * Takes a message for the administrator, in UTF-8: why Open or Collect
-     * failed. May be called from any thread. A call during Open or Collect
-     * makes these count as failed.
+     * failed. May be called from any thread. A Collect that gives no data and
+     * reports a message counts as failed.
      */
     void(APIENTRY *report)(void *context, const char *text, size_t length);
 } PERFHIVE_HOST;

@@ -86,8 +86,7 @@ pub fn wide_list(text: &str) -> Vec<u16> {
     text.encode_utf16().chain([0, 0]).collect()
 }
 
-/// The longest string that is read, in UTF-16 units: enough for a list of a hundred thousand
-/// indexes.
+/// The length, in UTF-16 units, below which a string has to end in order to be read.
 const LONGEST: usize = 1 << 20;
 
 /// The string at `text`, up to its NUL. `None` if `text` is NULL, or if the first 1,048,576 units

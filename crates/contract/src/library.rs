@@ -27,13 +27,14 @@ pub struct AllottedIndexes {
     pub first_help: u32,
 }
 
-/// A function that finds the indexes allotted to a provider by the provider's name, for loaders
-/// that do not pass them: on Windows it looks into the registry. `None` if no indexes are allotted.
+/// A function that takes a provider's name and returns the indexes that are allotted to the
+/// provider, for loaders that do not pass them: on Windows it looks into the registry. `None` if no
+/// indexes are allotted.
 pub type IndexLookup = fn(provider: &str) -> Option<AllottedIndexes>;
 
-/// A function that finds the linkage of a provider (NUL-separated strings), for loaders that do not
-/// mark the end of the list that they pass to Open: on Windows it looks into the registry. `None`
-/// if there is no linkage.
+/// A function that takes a provider's name and returns the linkage of the provider, the
+/// NUL-separated strings that Open gets. It is for loaders that do not mark the end of this list:
+/// on Windows it looks into the registry. `None` if there is no linkage.
 pub type LinkageLookup = fn(provider: &str) -> Option<String>;
 
 /// A function that runs a closure at lowered priority, on this thread or another, and returns when
@@ -52,8 +53,8 @@ pub type MessageSink = fn(provider: &str, message: &str);
 /// makes one for a library.
 ///
 /// Open may be called several times, and Collect from many threads. The first Open makes the
-/// provider and the last Close drops it. Each collecting thread gets a session of its own, from a
-/// pool that grows to the largest number of threads at once. A panic is caught and reported, and
+/// provider and the last Close drops it. Calls of Collect at the same time use different sessions,
+/// from a pool that grows to the largest number of such calls. A panic is caught and reported, and
 /// the session that panicked is dropped. (With `panic = "abort"` a panic ends the process.)
 pub struct Library {
     make: fn() -> Box<dyn Provider>,
@@ -182,10 +183,10 @@ impl Library {
         }
     }
 
-    /// Answers a loader's call of Open. The first call, and the first after the last Close, makes
-    /// the provider and opens a session. Returns a Windows error code: `ERROR_FILE_NOT_FOUND` if
-    /// the provider needs allotted indexes and has none, `ERROR_GEN_FAILURE` if the provider fails
-    /// or panics. The reason is reported.
+    /// Answers a loader's call of Open. If the provider is not open, it is made, and a session is
+    /// opened. Returns a Windows error code: `ERROR_FILE_NOT_FOUND` if the provider needs allotted
+    /// indexes and has none, `ERROR_GEN_FAILURE` if the provider fails or panics. The reason is
+    /// reported.
     ///
     /// # Safety
     /// `linkage` is NULL or a string: on Windows up to a NUL, elsewhere up to

@@ -299,10 +299,10 @@ pub trait Registrar {
     /// The name of the store, for messages.
     fn place(&self) -> String;
 
-    /// Registers a provider: allots indexes, and writes names, help texts and the library. An
-    /// earlier registration of the name is replaced. The provider's indexes then change only if
-    /// they must: in the registry of Windows if names or help texts differ, in a file if the new
-    /// names would take an index of another provider.
+    /// Registers a provider: allots indexes, and writes names, help texts and functions into the
+    /// store. An earlier registration of the name is replaced. The provider's indexes then change
+    /// only if they must: in the registry of Windows if names or help texts differ, in a file for
+    /// instance if the new names would take an index of another provider.
     ///
     /// # Errors
     /// [`RegisterError`]. A file is unchanged then. In the registry of Windows a change of names or

@@ -48,12 +48,12 @@ pub struct Registration {
     /// limit holds for each of these processes, not for all together.
     pub processes: bool,
     /// `Read Files`: the files and folders that the library's host process may read, beside the
-    /// library's own folder and those of the system's libraries. Empty if there is no such limit:
-    /// the host process may then read what its user may read or, if this user is root, only what
-    /// every user may read.
+    /// library's own folder and folders of the system such as `/usr`. Empty if there is no such
+    /// limit: the host process may then read what its user may read or, if this user is root, only
+    /// what every user may read.
     pub reads: Vec<PathBuf>,
-    /// The objects and counters that a manifest declares; empty without a manifest. Readers
-    /// follow the blocks, which carry the same definitions.
+    /// The objects and counters that a manifest declares; empty without a manifest. Readers use the
+    /// definitions in the data blocks instead.
     pub declared: Vec<RegisteredObject>,
 }
 

@@ -67,8 +67,8 @@ typedef struct _PERFHIVE_HOST {
     void *context;
     /*
      * Takes a message for the administrator, in UTF-8: why Open or Collect
-     * failed. May be called from any thread. A call during Open or Collect
-     * makes these count as failed.
+     * failed. May be called from any thread. A Collect that gives no data and
+     * reports a message counts as failed.
      */
     void(APIENTRY *report)(void *context, const char *text, size_t length);
 } PERFHIVE_HOST;

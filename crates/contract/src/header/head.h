@@ -19,7 +19,7 @@
  *         PERF_INSTANCE_DEFINITION, the name in UTF-16 with its terminator
  *         PERF_COUNTER_BLOCK and the counters' data behind it
  *
- * All lengths are multiples of 8 (4 at the least), all numbers little endian.
+ * All lengths are multiples of 8, or at least of 4. All numbers are little endian.
  */
 #ifndef PERFHIVE_PROVIDER_H
 #define PERFHIVE_PROVIDER_H

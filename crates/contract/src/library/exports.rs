@@ -27,10 +27,10 @@
 /// # fn main() {}
 /// ```
 ///
-/// The provider is an expression that is evaluated at the first Open, and again at the first Open
-/// after the last Close. The crate is built with `crate-type = ["cdylib"]`. More entries may
-/// follow, in this order: `indexes: LOOKUP`, an [`IndexLookup`](crate::IndexLookup) for systems
-/// where no loader passes the indexes (on Windows it reads the registry), `report: REPORT`, a
+/// The provider is an expression that is evaluated at each Open that finds the provider not open.
+/// The crate is built with `crate-type = ["cdylib"]`. More entries may follow, in this order:
+/// `indexes: LOOKUP`, an [`IndexLookup`](crate::IndexLookup) for systems where no loader passes the
+/// indexes (on Windows it reads the registry), `report: REPORT`, a
 /// [`MessageSink`](crate::MessageSink) other than the system's log, `linkage: LOOKUP`, a
 /// [`LinkageLookup`](crate::LinkageLookup), `lowered: LOWERED`, a [`Lowered`](crate::Lowered), and
 /// `pin: PIN`, a [`PinLibrary`](crate::PinLibrary).

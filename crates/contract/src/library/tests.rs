@@ -46,8 +46,8 @@ fn gauges() -> Box<dyn Provider> {
     Box::new(Gauges { refuse: false })
 }
 
-/// A provider of three objects at offsets 0 (global), 10 (costly) and 20 (foreign), whose
-/// single value is First Counter. Sessions with the linkage `one` are counted.
+/// A provider of three objects at offsets 0 (global), 10 (costly) and 20 (foreign), each with First
+/// Counter as its only value. Sessions with the linkage `one` are counted.
 struct Gauges {
     refuse: bool,
 }
