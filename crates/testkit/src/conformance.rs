@@ -35,8 +35,8 @@ fn collect(source: &mut dyn Source, query: ObjectQuery) -> Snapshot {
     snapshot
 }
 
-/// Rule: blocks parse and name a machine, and a collection replaces the objects of the collection
-/// before.
+/// Rule: blocks parse unless they are known to be damaged, and name a machine, and a collection
+/// replaces the objects of the collection before.
 fn answers_are_sound(source: &mut dyn Source) {
     let mut snapshot = collect(source, ObjectQuery::Global);
     let before = snapshot.objects().count();

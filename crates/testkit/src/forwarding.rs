@@ -79,8 +79,8 @@ impl Recording for Noting {
     }
 }
 
-/// Asks a wrapper that `wrap` makes for a reader of one instance, and panics if the wrapped source did not get the
-/// question. Only wrappers of live sources hand it through.
+/// Makes a wrapper with `wrap`, asks the wrapper for a reader of one instance, and panics if the
+/// wrapped source did not get the question. Not every wrapper has to hand this question through.
 pub fn instance_reader(wrap: impl FnOnce(Box<dyn Source>) -> Box<dyn Source>) {
     let calls = Arc::new(Mutex::new(Vec::new()));
     let mut wrapper = wrap(Box::new(Noting(Arc::clone(&calls))));
@@ -91,9 +91,10 @@ pub fn instance_reader(wrap: impl FnOnce(Box<dyn Source>) -> Box<dyn Source>) {
     assert!(calls.contains(&("instance_reader", asked, None, Conditions::default())), "{calls:?}");
 }
 
-/// Calls every method of a wrapper that `wrap` makes but for instance readers, and panics if the wrapped source did not get
-/// the call with its ask. `collected` turns the objects for which the wrapper is asked to collect
-/// into those for which it asks the wrapped source; with most wrappers they are the same.
+/// Makes a wrapper with `wrap`, asks the wrapper for catalogue, sample, titles, providers and
+/// recording, and panics if the wrapped source did not get each call with its ask. `collected`
+/// turns the objects for which the wrapper is asked to collect into those for which it asks the
+/// wrapped source; with most wrappers they are the same.
 pub fn source(
     wrap: impl FnOnce(Box<dyn Source>) -> Box<dyn Source>,
     collected: impl Fn(ObjectQuery) -> ObjectQuery,

@@ -45,10 +45,9 @@ impl fmt::Write for Chars {
     }
 }
 
-/// Visits every name and value of a block, and the parents of its first instances. A value that a
-/// plan reads must equal the value that is read by the definition, unless it is marked as absent,
-/// and every sample must cook or give an error. The heap holds only the plans and the schema of one
-/// object at a time.
+/// Visits every name and value of a block, and the parents of its first instances. Values are read
+/// in two ways, which are compared where they should agree, and every sample is cooked. The heap
+/// holds only the plans and the schema of one object at a time.
 ///
 /// # Panics
 /// If two ways of reading the same thing disagree.
