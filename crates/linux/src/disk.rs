@@ -261,8 +261,8 @@ impl DiskSession {
     }
 }
 
-/// The rows of one object; the last row becomes `_Total`. The first `used` rows are filled; the others
-/// are kept for later collections.
+/// The rows of one object, of which the first `used` are filled; the others are kept for later
+/// collections. The last filled row becomes `_Total`.
 struct ObjectRows {
     object: &'static Object,
     rows: Vec<CounterValues>,

@@ -29,8 +29,8 @@ const LISTING: usize = 128 << 10;
 const CONTENTS: usize = 16 << 10;
 /// The number by which `fstatfs` identifies sysfs.
 const SYSFS_MAGIC: i64 = 0x6265_6572;
-/// The size in bytes at which reading a file fails. Only the list of TCP sockets can have so many: at
-/// 150 bytes a socket, 447,000 sockets.
+/// The size in bytes at which reading a file piece by piece ([`read_whole`]) fails. Only the list of
+/// TCP sockets can have so many bytes: at 150 bytes a socket, 447,000 sockets.
 const TOO_LARGE: usize = 64 << 20;
 /// The size in bytes at which reading fails for a file that the kernel makes in one piece; no such
 /// file has so many.
@@ -41,8 +41,8 @@ const TOO_LARGE_AT_ONCE: usize = 4 << 20;
 pub(crate) struct Reader {
     dir: OwnedFd,
     is_procfs: bool,
-    /// Whether the directory is in procfs or sysfs, where a path always leads to the same file. In
-    /// a copy, a file may be replaced by a new one.
+    /// Whether the directory is in procfs or sysfs, so that files may stay open. In a copy, a file
+    /// may be replaced by a new one.
     stays: bool,
     budget: Budget,
     /// The deadline of the collection; `None` for no deadline.
@@ -76,8 +76,8 @@ impl Reader {
     }
 
     /// Lets this reader keep files open although its directory is not in procfs but in another file
-    /// system of the kernel. The reader gets half of the budget, so that the other half is left for
-    /// processes.
+    /// system of the kernel. The reader may keep half as many as the budget of the program allows,
+    /// so that the other half is left for processes.
     pub(crate) fn keep_files(&mut self) {
         self.budget = Budget { limit: Budget::of_program().limit / 2 };
     }

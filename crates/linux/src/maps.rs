@@ -315,7 +315,8 @@ impl Maps {
     }
 
     /// The memory of a whole process in bytes, from `smaps_rollup`, in the order of [`FIELDS`].
-    /// `None` if the process has ended or may not be read; any other failure also adds a fault.
+    /// `None` if the process has ended or may not be read, or if this kernel lacks the file; any
+    /// other failure also adds a fault.
     fn rollup(&mut self, reader: &mut Reader, pid: u32) -> Option<[u64; FIELDS.len()]> {
         let mut path = PidPath::new(pid);
         let folder = path.len();

@@ -252,7 +252,7 @@ pub(crate) struct Io {
     pub(crate) reads: u64,
     pub(crate) writes: u64,
     /// The bytes read from storage, the bytes written to it, and the written bytes that were cancelled before
-    /// they reached it; `None` if the kernel does not count them.
+    /// they reached it; `None` unless the file has all three.
     pub(crate) storage: Option<[u64; 3]>,
 }
 

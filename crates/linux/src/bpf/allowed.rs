@@ -6,8 +6,8 @@ use rustix::fs::{Mode, OFlags, PROC_SUPER_MAGIC, fstat, fstatfs, major, minor, o
 use rustix::thread::CapabilitySet;
 use std::path::Path;
 
-/// The kinds of namespaces, each with the name of its first namespace, which is the same on every
-/// machine.
+/// The kinds of namespaces that are checked, each with the name of its first namespace, which is
+/// the same on every machine.
 const NAMESPACES: [(&str, &str); 3] =
     [("pid", "pid:[4026531836]"), ("user", "user:[4026531837]"), ("time", "time:[4026531834]")];
 

@@ -92,7 +92,7 @@ impl Program {
     }
 
     /// Runs the program, which fills the slots: with all processes, or with `chosen` the chosen
-    /// processes and perhaps others with names that begin alike. Returns the numbers of processes
+    /// processes and perhaps some others. Returns the numbers of processes
     /// and threads found, which may exceed the room. `processors` is the highest number of an
     /// active processor, plus 1.
     pub(crate) fn run(

@@ -78,8 +78,9 @@ impl Rows {
     }
 
     /// Reads the groups, and writes the groups that have values as instances. With `whole`, all
-    /// groups are written, even if the collection wants only some. If all groups were read and none
-    /// has values, the object is left out and a fault gives the reason.
+    /// groups are written, even if the collection wants only some. An object of all groups
+    /// ([`GroupSelection::All`]) is left out if all were read and none has values; a fault gives the
+    /// reason.
     pub(super) fn write(
         &mut self,
         collection: &Collection<'_>,

@@ -72,8 +72,8 @@ impl Walk {
     }
 
     /// Adds the groups of the hierarchy at the position `number`. An error means that its root
-    /// cannot be read; a group below that cannot be listed, though it exists and may be read, is a
-    /// fault.
+    /// cannot be read. If another group cannot be listed, there is a fault, unless the group has
+    /// ended or the permission is missing.
     fn run_one(
         &mut self,
         reader: &GroupReader,

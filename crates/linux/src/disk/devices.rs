@@ -28,7 +28,7 @@ pub(super) struct Device {
     /// The device number: major, minor.
     number: (u32, u32),
     /// Whether the device is a disk: a whole device (no partition) that does not consist of other
-    /// devices, and whose name is not one of those that [`is_no_disk`] leaves out.
+    /// devices, and has a name that [`is_no_disk`] does not rule out.
     pub(super) is_disk: bool,
     /// The name of the device of which this device is a partition; `None` if it is no partition.
     parent: Option<Vec<u8>>,

@@ -6,8 +6,8 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// The types of file systems that lie on block devices, but have a device number of their own, which
-/// is the number of no block device.
+/// The types of file systems that lie on devices of this machine, but have a device number of their
+/// own, which is the number of no block device.
 const POOLS: [&[u8]; 4] = [b"btrfs", b"bcachefs", b"zfs", b"ubifs"];
 /// The types of file systems of images, which never have free space.
 const IMAGES: [&[u8]; 5] = [b"squashfs", b"erofs", b"cramfs", b"romfs", b"iso9660"];
@@ -115,8 +115,8 @@ impl<'a> Mount<'a> {
 
 impl Mounts {
     /// Finds the file systems on disks in the text of a table of mounts. A file system is left out if
-    /// it is mounted below a file system that needs another machine or program. A mount point over
-    /// which, or over a folder above which, such a file system is mounted is not among its places.
+    /// it is mounted below a file system that needs another machine or program. A mount point is left
+    /// out of [`Volume::places`] if such a file system is mounted over it, or over a folder above it.
     /// Mount points lie below `root`, which stands for `/`.
     pub(super) fn parse(text: &[u8], root: &Path) -> Self {
         let mut this = Self::default();
@@ -194,7 +194,7 @@ fn is_below_local(by_id: &[(u64, u64, bool)], mut parent: u64) -> bool {
 /// The mounts by the mounts on which they lie.
 struct Tree<'a> {
     /// Each mount with its parent; 0 for a parent that the table does not list. Of the mounts with
-    /// one parent, the upper ones are first.
+    /// one parent, those with shorter paths are first.
     children: Vec<(u64, &'a Mount<'a>)>,
 }
 

@@ -139,9 +139,9 @@ pub(super) struct Track {
 /// The number of 100 ns units in a millisecond.
 pub(super) const UNITS: u64 = 10_000;
 
-/// The most milliseconds by which the growth of busy time may exceed the time that passed. If busy time
-/// went back, and a wrap would mean more growth than that, it is no wrap: the device was replaced. Some
-/// excess is normal, since the steps of the kernel's clock do not coincide with samples.
+/// The most milliseconds by which busy time that wrapped may have grown beyond the time that passed. If
+/// it would have grown by more, it did not wrap: the device was replaced. Some excess is normal, since
+/// the steps of the kernel's clock do not coincide with samples.
 const SLACK: u64 = 10_000;
 
 impl Track {

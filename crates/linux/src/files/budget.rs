@@ -11,10 +11,10 @@ static KEPT: AtomicUsize = AtomicUsize::new(0);
 /// Raises this program's limit on open files from the soft limit, 1024 on most systems, to the hard
 /// limit, and returns the new limit (`u64::MAX` for none).
 ///
-/// Sessions keep the files of processes open up to half of the limit; with some hundred processes
-/// the usual soft limit makes a collection three to four times as slow. A session reads the limit
-/// when it is opened. Programs that call `select` with descriptors above 1023 must not raise it;
-/// child processes inherit it.
+/// Sessions keep the files of processes open up to half of the limit, but no more than
+/// [`keep_open_at_most`] says; with some hundred processes the usual soft limit makes a collection
+/// three to four times as slow. A session reads the limit when it is opened. Programs that call
+/// `select` with descriptors above 1023 must not raise it; child processes inherit it.
 ///
 /// # Errors
 /// Where the kernel refuses.

@@ -37,8 +37,8 @@ struct Meter {
     /// The largest number of the meter, in microjoules; behind it the meter begins again at 0. 0 if
     /// the number is unknown; `None` before the first reading.
     range: Option<u64>,
-    /// The last reading in microjoules, and its time in 100 ns units; `None` before the first
-    /// reading and after a failed reading.
+    /// The last reading in microjoules, and its time, a FILETIME; `None` before the first reading
+    /// and after a failed reading.
     last: Option<(u64, u64)>,
     /// The energy in microjoules: the first reading plus the growth since, without the growth
     /// across a failed reading, and across a new beginning of a meter with an unknown `range`.
@@ -133,8 +133,8 @@ impl Meter {
         })
     }
 
-    /// Reads the meter; returns the time of the reading in 100 ns units, or `None` if the meter has
-    /// no value. Since Linux 5.10 only the superuser may read a meter.
+    /// Reads the meter; returns the time of the reading, a FILETIME, or `None` if the meter has no
+    /// value. Since Linux 5.10 only the superuser may read a meter.
     fn read(&mut self, sys: &mut Reader, base: &TimeBase, faults: &mut Faults) -> Option<u64> {
         let mut failed = |folder: &[u8], message: fmt::Arguments<'_>| {
             faults.instance(Text(folder), message);

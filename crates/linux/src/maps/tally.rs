@@ -106,8 +106,8 @@ pub(super) struct Tally {
     pub(super) private: Sums,
     /// The number of lines with one of the [`FIELDS`] that were added to sums.
     told: u64,
-    /// The number of such lines that `smaps` should have had: one line of each field for every
-    /// counted mapping.
+    /// The number of lines with one of the [`FIELDS`] that `smaps` should have had: one line of each
+    /// field for every counted mapping.
     expected: u64,
 }
 
@@ -197,8 +197,8 @@ impl Tally {
         }
     }
 
-    /// Adds a line of `smaps` with a number of the current mapping. A line of another field than
-    /// [`FIELDS`] is skipped; a line of no field, or without a number, is an error.
+    /// Adds a line of `smaps` below the line of a mapping. A line of another field than [`FIELDS`]
+    /// is skipped. A line of no field is an error, and so is one of the [`FIELDS`] without a number.
     fn field(&mut self, line: &[u8]) -> Result<(), Broken> {
         let Some(which) = FIELDS.iter().position(|field| line.starts_with(field)) else {
             // Either a line with another field of `smaps`, or a line that does not belong there.

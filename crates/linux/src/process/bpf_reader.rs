@@ -19,8 +19,9 @@ use crate::choice::ReaderChoice;
 use crate::cpus::SystemStat;
 use crate::root::ProcRoot;
 
-/// The number of the collection after which the program is loaded. Loading takes longer than a few
-/// readings of `/proc`, so that a session of one or two collections does not load the program.
+/// The number of the collection after which the program is loaded with [`ReaderChoice::Auto`].
+/// Loading takes longer than a few readings of `/proc`, which a session of one or two collections
+/// would not gain back.
 const FIRST: u32 = 3;
 
 /// The most times that the program is run for one reading, each time with more room for slots than
@@ -165,10 +166,9 @@ impl BpfReader {
         }
     }
 
-    /// Makes this reader, which is for collections of few processes, load the program as soon as
-    /// the reader of all processes has loaded its own. Before that, reading a few files of `/proc`
-    /// costs less than loading, and this reader takes over the processor times that the reader of
-    /// all processes has shown.
+    /// Makes this reader, which is for collections of few processes, load the program once `of_all`,
+    /// the reader of all processes, has loaded its own. Until this reader has loaded the program, it
+    /// takes over the processor times that `of_all` has shown.
     pub(super) fn follow(&mut self, of_all: &Self) {
         if matches!(self.state, State::Waiting) {
             let is_loaded = matches!(of_all.state, State::Loaded(_));
@@ -202,8 +202,8 @@ impl BpfReader {
         self.shown.begin();
     }
 
-    /// Notes in `missing` the processes that `/proc` lists and the program does not meet, for which
-    /// the program is run once more.
+    /// Runs the program once more, and notes in `missing` the processes that `/proc` lists and the
+    /// program does not meet.
     fn find_missing(
         &mut self,
         wants: Wants,
@@ -327,7 +327,7 @@ impl BpfReader {
     }
 
     /// Reads the process at a position into `sample`, and sets its name in `reader`; returns
-    /// `false` if the process has ended. Must be called in ascending order.
+    /// `false` if the process has ended or cannot be read. Must be called in ascending order.
     pub(super) fn process(
         &mut self,
         place: usize,

@@ -68,7 +68,7 @@ impl ThreadSums {
 }
 
 /// The counters of Process that a collection fills on request, and files that it does not read if
-/// only few processes are wanted.
+/// it wants processes by number or name only.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ProcessColumns {
     pub(super) schedule: bool,
@@ -77,11 +77,11 @@ pub(super) struct ProcessColumns {
     pub(super) swap: bool,
     pub(super) counts: ThreadSums,
     pub(super) descriptors: bool,
-    /// Whether only few processes are wanted, and of them no counter from `statm` and not Virtual
-    /// Bytes; the counters from `statm` then have no value.
+    /// Whether processes are wanted by number or name only, and neither a counter from `statm` nor
+    /// Virtual Bytes is wanted of them; the counters from `statm` then have no value.
     pub(super) no_memory: bool,
-    /// Whether only few processes are wanted, and of them no counter from `io`; these counters then
-    /// have no value.
+    /// Whether processes are wanted by number or name only, and no counter from `io` is wanted of
+    /// them; these counters then have no value.
     pub(super) no_io: bool,
     /// Whether Thread is wanted, too, without counters on request. The only thread of a process is
     /// then read together with the process.

@@ -10,8 +10,8 @@ use perfhive_format::{ObjectWriting, WriteError};
 /// position.
 const ALIGNMENT: usize = 8;
 
-/// The written instance of a process. Its index in [`Copies::cells`] is the number of the process's
-/// slot.
+/// The written instance of a process. Its index in [`Copies::cells`] is the number of the slot in
+/// which the BPF program has the process.
 #[derive(Clone, Copy, Default)]
 struct Cell {
     /// The position of the instance in `bytes`.
@@ -19,7 +19,7 @@ struct Cell {
     length: usize,
     /// The position of the instance in its block, modulo [`ALIGNMENT`].
     phase: usize,
-    /// The number ([`Copies::run`]) of the run in which the instance was written or found
+    /// The number ([`Copies::run`]) of the last run in which the instance was written or found
     /// unchanged; 0 for none.
     run: u64,
     /// Whether the values of the instance are in the sums.

@@ -33,8 +33,8 @@ pub(super) struct Ended<const N: usize> {
     gone: usize,
     /// The sums of the counts of all that ended, as they were last seen.
     lost: [u64; N],
-    /// The sums of the counts that this collection could not read, of all that exist: each as it was
-    /// last read.
+    /// The sums, over all that exist, of the counts that this collection could not read: each count
+    /// as it was last read.
     unread: [u64; N],
     /// Whether this collection read everything that it met.
     all_read: bool,
@@ -69,8 +69,8 @@ impl<const N: usize> Ended<N> {
         (self.unread, self.all_read) = ([0; N], true);
     }
 
-    /// Begins a collection with these counts, given as a mask. If they are other ones than before,
-    /// all that was seen is forgotten: its counts stood for others.
+    /// Begins a collection of these counters, given as a mask. If they differ from those before, all
+    /// that was seen is forgotten, since its counts are those of other counters.
     pub(super) fn begin_with(&mut self, counts: u64) {
         if self.counts != counts {
             *self = Self { counts, ..Self::default() };
@@ -164,8 +164,8 @@ impl<const N: usize> Ended<N> {
 
     /// The processor time in programs and in the kernel that ended processes used after they were
     /// last seen: the growth of the kernel's sums, less the growth of the sums over the processes.
-    /// It is 0 at the first call, and unless a process has ended, or was created and never met.
-    /// `born` is the number of new processes that were met, and `now` has both kinds of sums.
+    /// It is 0 at the first call, and if no process has ended and no more processes and threads were
+    /// created than `born`, the number of new processes that were met. `now` has both kinds of sums.
     pub(super) fn unseen(&mut self, born: usize, now: Times) -> [u64; 2] {
         let before = self.before.replace(now);
         let unseen = |before: &Times| {

@@ -17,8 +17,8 @@ pub(super) enum Missing {
     Unread,
 }
 
-/// Reads the only thread of a process together with the process, while the processor's caches still
-/// have it; `None` if that fails. The thread is then read again in its turn, which reports the fault.
+/// Reads the only thread of a process; `None` if that fails. After a failure the thread is read
+/// again in its turn, which reports the fault.
 pub(super) fn first(files: &mut ProcFiles, pid: u32, kept: &mut KeptFile) -> Option<Sample> {
     TaskFiles { pid, folder: None }.stat(&mut files.reader, pid, kept).ok()?;
     let stat = Stat::parse(files.text())?;
@@ -51,8 +51,8 @@ pub(super) struct TaskFiles<'a> {
 
 impl TaskFiles<'_> {
     /// Reads the thread with this number; the error says why it has no values. Its `stat` stays
-    /// open in `kept` if the budget allows that. The sample ends before the first counter on
-    /// request that cannot be read.
+    /// open in `kept` if the budget of open files allows that. The sample ends before the first
+    /// counter on request that cannot be read.
     pub(super) fn read(
         &self,
         reader: &mut ProcFiles,

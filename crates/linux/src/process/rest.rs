@@ -38,13 +38,11 @@ use crate::parse::{Io, PF_EXITING, Stat, Words, number};
 /// The least number of full readings without a change before a process is looked at: before its
 /// `schedstat` is read to find out whether it rests.
 const LEAST_PATIENCE: u8 = 2;
-/// The largest number of full readings without a change before a process that often runs is looked
-/// at (its `schedstat` is read): at most one look in so many readings is in vain.
+/// The largest number of full readings without a change before a process is looked at: before its
+/// `schedstat` is read to find out whether it rests.
 const MOST_PATIENCE: u8 = 128;
-/// The number of processes for which a collection begins with one system call of
-/// [`credit`](Resting::credit), beside the one call that it always has: 11 calls for 320 processes. A look, which
-/// reads the `schedstat` of a process, takes one call; if the process rests, it gives back the calls that it saved.
-/// So more than 11 looks may be in vain: of processes that have run.
+/// The number of processes for which the [`credit`](Resting::credit) of a collection begins with
+/// one more system call, beside the one call that it always has: 11 calls for 320 processes.
 const FREE_LOOKS: usize = 32;
 /// The most bytes of a name that are kept. The kernel gives no process a longer name.
 const NAME: usize = 64;
@@ -65,8 +63,8 @@ impl Turns {
     }
 }
 
-/// The values of `stat` that change only while the process runs, or, of the parent's number, when
-/// the parent ends.
+/// Values of `stat`. The parent's number changes only when the parent ends, the others only while
+/// the process runs.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Numbers {
     /// Processor time in the program, in ticks.
@@ -93,8 +91,8 @@ impl Numbers {
 /// The values of a process that may rest, from one collection to the next.
 pub(super) struct RestingProcess {
     file: KeptFile,
-    /// The numbers that `schedstat` had before the last full reading of the process; `None` if they
-    /// were not read then, or if the process may have run since.
+    /// The numbers of `schedstat` from before a full reading of the process, with which the next
+    /// look compares `schedstat`; `None` if there is nothing to compare with.
     turns: Option<Turns>,
     /// The number of the last collection in which the values were read or found unchanged.
     confirmed: u64,
@@ -141,7 +139,7 @@ impl RestingProcess {
     /// Notes that the process has run, although it was expected to rest. It is then not looked at
     /// until `patience` full readings show no change. This number doubles, up to [`MOST_PATIENCE`],
     /// if the process was found resting less often than that; otherwise it becomes
-    /// [`LEAST_PATIENCE`]. Does nothing if no `turns` are noted, so that no look was due.
+    /// [`LEAST_PATIENCE`]. Does nothing if `turns` is `None`, because no look was due then.
     fn disappoint(&mut self) {
         if self.turns.take().is_none() {
             return;
@@ -249,10 +247,10 @@ impl Resting {
         }
     }
 
-    /// Whether the turns in `schedstat` can be relied on, as found so far: the turns of this
+    /// Whether the numbers in `schedstat` can be relied on, as found so far: the numbers of this
     /// running thread must be seen to change between two collections. They are never relied on in a
-    /// copy of `/proc`, nor if processors run without ticks, nor before Linux 5.9: such a kernel
-    /// counts page faults that a debugger causes in a process as the process's own.
+    /// copy of `/proc`, nor if processors may run without ticks, nor before Linux 5.9: an older
+    /// kernel counts page faults that a debugger causes in a process as the process's own.
     fn is_counted(&mut self, reader: &mut Reader) -> bool {
         let Counts::Unknown(before) = self.counts else {
             return matches!(self.counts, Counts::Yes);
@@ -273,9 +271,10 @@ impl Resting {
         matches!(self.counts, Counts::Yes)
     }
 
-    /// The values of a process that rests; `None` if its `stat` must be read in full next. In that
-    /// case its turns are noted if it may rest from now on. `others` are the process's open `stat`
-    /// and `io`, which are closed if `schedstat` needs their place among the open files.
+    /// The values of a process that rests; `None` if its `stat` must be read next. In that case the
+    /// numbers in its `schedstat` are noted if the process may rest from now on. `others` are the
+    /// process's open `stat` and `io`, which are closed if `schedstat` needs their place among the
+    /// open files.
     pub(super) fn look(
         &mut self,
         process: &mut Option<Box<RestingProcess>>,
@@ -337,7 +336,8 @@ impl Resting {
         Some(Rested { numbers, name, name_length })
     }
 
-    /// Reads and notes the turns of a process, if it may rest from now on and a look is allowed.
+    /// Reads and notes the numbers in the `schedstat` of a process, if the process may rest from now
+    /// on and the credit suffices.
     fn note_turns(
         &mut self,
         rest: &mut RestingProcess,
@@ -409,18 +409,18 @@ impl Resting {
         rest.confirmed = self.collection;
     }
 
-    /// The values of a resting process's `io`, if they were read before; `None` if the file must be
-    /// read. The first resting process of each collection is always read: the permission may be
-    /// gone.
+    /// The known values of a resting process's `io`; `None` if the file must be read. In each
+    /// collection it must be read for the first process with known values, because the permission
+    /// may be gone.
     pub(super) fn io(&mut self, process: &Option<Box<RestingProcess>>) -> Option<Io> {
         let (io, read) = process.as_deref()?.io?;
         let is_valid = read > self.io_refused;
         (is_valid && std::mem::replace(&mut self.io_permitted, true)).then_some(io)
     }
 
-    /// Notes the values of a process's `io`; must be called after the file was read, with `None` if
-    /// it was refused. If the process rests (`rested`) and its `io` was permitted before, the
-    /// permission is gone, and the values of all other processes are forgotten, too.
+    /// Notes the values of a process's `io` after the file was read; `None` if it was refused. If a
+    /// resting process (`rested`) is refused although its `io` is known, the permission is gone,
+    /// and the known values of all processes are no longer used.
     pub(super) fn after_io(
         &mut self,
         process: &mut Option<Box<RestingProcess>>,

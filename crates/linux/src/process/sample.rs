@@ -84,9 +84,10 @@ pub(super) const MEMORY: std::ops::Range<usize> = STAT_COUNTERS..STAT_COUNTERS +
 pub(super) const MOST_OF_32_BITS: u64 = u32::MAX as u64;
 
 impl Sample {
-    /// Replaces all values with the values from `stat`, which every process has. `user`, `kernel`
-    /// and `start` are in 100 ns units; the other arguments are the own and the parent's number,
-    /// page faults and major page faults, the size in bytes, and the number of threads.
+    /// Replaces all values with the values from `stat`, which every process has. `user` and
+    /// `kernel` are in 100 ns units, and `start` is a FILETIME; the other arguments are the own and
+    /// the parent's number, all page faults and the major ones, the size in bytes, and the number
+    /// of threads.
     pub(super) fn begin(
         &mut self,
         [user, kernel, start]: [u64; 3],
@@ -112,8 +113,8 @@ impl Sample {
         ]);
     }
 
-    /// Makes the sample one of the values from `stat`, which are those from before: they must not be read before they
-    /// are [set](Self::set_used).
+    /// Removes all values but those from `stat`, which stay as they were until
+    /// [`set_used`](Self::set_used) replaces some of them.
     pub(super) fn begin_used(&mut self) {
         (self.count, self.absent) = (STAT_COUNTERS, 0);
     }
@@ -139,7 +140,7 @@ impl Sample {
         (*user, *kernel)
     }
 
-    /// Adds the six values of input and output: from the bytes `read` and `written`, the numbers of
+    /// Adds the six values of input and output: the bytes `read` and `written`, the numbers of
     /// `reads` and `writes`, and the sum of each pair. The counters of storage must follow.
     pub(super) fn push_io(&mut self, read: u64, written: u64, reads: u64, writes: u64) {
         let operations = reads.saturating_add(writes);
@@ -306,9 +307,9 @@ impl Sum {
         [self.values[at::USER], self.values[at::KERNEL]]
     }
 
-    /// The sample of `_Total`, with `count` values. The schedule, the number and the parent's
-    /// number are 0, and the start time is `now`. A sum that no process has a value for is without
-    /// a value.
+    /// The sample of `_Total`, with `count` values. The values of scheduling, the number and the
+    /// parent's number are 0, and the start time is `now`. A sum that no process has a value for is
+    /// without a value.
     pub(super) fn into_total(
         mut self,
         now: FileTime,

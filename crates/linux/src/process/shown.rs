@@ -9,15 +9,15 @@ pub(super) struct CpuTimes {
 }
 
 impl CpuTimes {
-    /// Times from nanoseconds, rounded down. Their sum is the sum of both arguments, rounded down
-    /// once, as in [`time`].
+    /// Times from nanoseconds. The user time is rounded down, and so is the sum of both times; the
+    /// time in the kernel is what remains of that sum.
     pub(super) fn from_nanos(user: u64, kernel: u64) -> Self {
         let all = user.saturating_add(kernel) / 100;
         Self { user: user / 100, kernel: all.saturating_sub(user / 100) }
     }
 
-    /// The part of the times `user` and `kernel`, in nanoseconds, that `/proc` does not show, since
-    /// it shows whole ticks. `tick` is in 100 ns units.
+    /// The part of two times that `/proc` does not show, since it shows whole ticks. `user` and
+    /// `kernel` are in nanoseconds; `tick` and the result are in 100 ns units.
     pub(super) fn behind_ticks(user: u64, kernel: u64, tick: u64) -> Self {
         let tick = tick.max(1);
         let ticks = |nanos: u64| nanos / 100 / tick * tick;

@@ -165,17 +165,17 @@ struct Writing<'w, 't> {
     object: ObjectWriting<'w, 't>,
     total: Sample,
     wanted: ThreadColumns,
-    /// The counts of threads that ended; `None` unless all processes and a counter on request are
-    /// wanted.
+    /// The counts of threads that ended; `None` unless all processes are wanted, and a counter on
+    /// request of which `_Total` has the sum.
     ended: Option<&'w mut Ended<SUMS>>,
     complete: bool,
 }
 
 impl Writing<'_, '_> {
-    /// Reads the thread `tid` and writes it. Its `stat` stays open in `kept` if the budget allows
-    /// that. `place` is the position of its process's instance, and the thread's number within the
-    /// process. Returns `false` if the thread has ended; a thread that could not be read keeps its
-    /// number.
+    /// Reads the thread `tid` and writes it. Its `stat` stays open in `kept` if the budget of open
+    /// files allows that. `place` is the position of its process's instance, and the thread's number
+    /// within the process. Returns `false` if the thread has ended, so that its number is free. A
+    /// thread that could not be read is not written, but takes its number.
     fn thread(
         &mut self,
         reader: &mut ProcFiles,

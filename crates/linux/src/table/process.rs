@@ -26,8 +26,8 @@ const CHILDREN: &str = "Calls of the read and write family on any descriptor, me
 const SUM: &str = "Sum of reads and writes, see there.";
 
 /// The number of counters from `stat`, which stand at the front of the counter block. Counters that
-/// a process may lack follow in groups: the schedule, `statm`, the size of `fd`, `status`, sums
-/// over the threads, a listing of `fd`, and last `io`, which only a permitted reader gets.
+/// a process may lack follow in groups: scheduling, `statm`, Handle Count, `status`, sums over the
+/// threads, Open Descriptors, and last `io`, which only a permitted reader gets.
 pub(crate) const STAT_COUNTERS: usize = 10;
 /// The number of counters of the schedule: nice level, real-time priority and policy.
 pub(crate) const SCHEDULE_COUNTERS: usize = 3;
