@@ -81,8 +81,8 @@ impl TimeBase {
     }
 
     /// The time at which this machine was started, rounded to [`STEP`]; `nanos` reads a clock in
-    /// nanoseconds. Until the calendar is set, every program calculates the same time: the start
-    /// times of processes, by which they are told apart, are the same in all recordings.
+    /// nanoseconds. Until the calendar is set, programs calculate the same time, so that recordings
+    /// agree on the start times of processes, by which processes are told apart.
     fn by(nanos: impl Fn(ClockId) -> i64) -> FileTime {
         let read = |_| {
             let before = nanos(ClockId::Boottime);

@@ -32,8 +32,8 @@ const SYSFS_MAGIC: i64 = 0x6265_6572;
 /// The size in bytes at which reading a file piece by piece ([`read_whole`]) fails. Only the list of
 /// TCP sockets can have so many bytes: at 150 bytes a socket, 447,000 sockets.
 const TOO_LARGE: usize = 64 << 20;
-/// The size in bytes at which reading fails for a file that the kernel makes in one piece; no such
-/// file has so many.
+/// The size in bytes below which a file that the kernel makes in one piece can be read; all such files
+/// are smaller.
 const TOO_LARGE_AT_ONCE: usize = 4 << 20;
 
 /// A reader of files and directories below one directory. It has one buffer for texts: each reading
@@ -76,8 +76,8 @@ impl Reader {
     }
 
     /// Lets this reader keep files open although its directory is not in procfs but in another file
-    /// system of the kernel. The reader may keep half as many as the budget of the program allows,
-    /// so that the other half is left for processes.
+    /// system of the kernel. It keeps a further file open only while the program uses less than half
+    /// of its budget of open files, so that the other half is left for processes.
     pub(crate) fn keep_files(&mut self) {
         self.budget = Budget { limit: Budget::of_program().limit / 2 };
     }

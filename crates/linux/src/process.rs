@@ -106,8 +106,8 @@ pub(crate) fn provider(root: &ProcRoot, options: &LinuxOptions) -> impl Provider
 struct ProcessSession {
     root: ProcRoot,
     /// The session for collections that do not want all processes; `None` until the first such
-    /// collection. It is separate because the state that this session keeps from one collection to
-    /// the next is of all processes.
+    /// collection. It is separate because the outer session keeps the state of all processes from
+    /// one collection to the next.
     of_few: Option<Box<Self>>,
     few: Few,
     reader: ProcessReader,

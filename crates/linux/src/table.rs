@@ -87,8 +87,8 @@ pub fn object_table() -> Vec<ObjectDoc> {
     objects().map(ObjectDoc::of).collect()
 }
 
-/// The counters of this crate's objects, object by object, without bases. Counters that Windows has
-/// and Linux has no values for are included as absent.
+/// The counters of this crate's objects, object by object, without bases, which are the denominators
+/// of other counters. Counters that Windows has and Linux has no values for are included as absent.
 #[must_use]
 pub fn counter_table() -> Vec<CounterDoc> {
     objects().flat_map(counters_of).collect()

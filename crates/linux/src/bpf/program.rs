@@ -92,9 +92,8 @@ impl Program {
     }
 
     /// Runs the program, which fills the slots: with all processes, or with `chosen` the chosen
-    /// processes and perhaps some others. Returns the numbers of processes
-    /// and threads found, which may exceed the room. `processors` is the highest number of an
-    /// active processor, plus 1.
+    /// processes and perhaps some others. Returns the numbers of processes and threads found, which
+    /// may exceed the room. `processors` is the highest number of an active processor, plus 1.
     pub(crate) fn run(
         &mut self,
         wants: Wants,

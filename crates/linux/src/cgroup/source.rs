@@ -360,7 +360,7 @@ fn limit(text: &[u8], counter: u32, row: &mut CounterValues) -> Result<(), Damag
 }
 
 /// Sets in `row` the counter of a text with the format [`FileFormat::Quota`]: percent of one
-/// processor, rounded down. The quota `max` sets nothing; a text without a quota and a period is
+/// processor, rounded down. The quota `max` sets nothing; another text than a quota and a period is
 /// damage.
 fn quota(text: &[u8], counter: u32, row: &mut CounterValues) -> Result<(), Damage> {
     let mut words = Words::new(text);

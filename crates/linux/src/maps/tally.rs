@@ -177,8 +177,8 @@ impl Tally {
         Ok(())
     }
 
-    /// Takes the memory of the mapping that was counted last, and that mapping, out of the sums. Its
-    /// address space stays.
+    /// Takes the mapping that was counted last out of the sums of memory and out of the number of
+    /// mappings. Its address space stays in the sums.
     fn take_back(&mut self) {
         let Latest { of, memory, .. } = self.latest;
         let Some(sums) = self.sums(of) else { return };

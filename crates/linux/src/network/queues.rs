@@ -32,7 +32,7 @@ const TCA_STATS_QUEUE: u16 = 3;
 /// The bits of an attribute's type that are not flags.
 const NLA_TYPE_MASK: u16 = 0x3fff;
 
-/// The size in bytes of the buffer for one answer. An answer of the kernel fills at most some
+/// The size in bytes of the buffer for one part of an answer. The kernel sends parts of at most some
 /// pages.
 const ROOM: usize = 32 << 10;
 

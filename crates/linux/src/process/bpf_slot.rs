@@ -15,8 +15,8 @@ use crate::table::{IO_COUNTERS, PEAK_COUNTERS};
 const PF_WQ_WORKER: u32 = 0x20;
 
 /// Whether the process of a slot must be read from `/proc`: its first thread has ended, its parts
-/// are of different moments, or the slot lacks the numbers of pages and a counter made of them
-/// (peak or swapped size) is wanted.
+/// are of different moments, or the slot lacks the numbers of resident and swapped pages, and a
+/// counter made of them (peak or swapped size) is wanted.
 pub(super) fn needs_proc(marks: u32, threads: u32, wanted: ProcessColumns) -> bool {
     // The first thread has ended; what the threads share is then read from another one in `/proc`.
     let is_headless = marks & (MARK_MEMORY | MARK_KERNEL) == 0 && threads > 1;

@@ -13,8 +13,8 @@ pub(super) struct Few {
 }
 
 impl Few {
-    /// Notes the processes of `objects` that a collection wants by number or name. Returns whether
-    /// it asks for such processes, and for nothing else.
+    /// Notes the processes that a collection wants by number or name. Returns whether it asks for
+    /// such processes in `objects`, and for nothing else.
     pub(super) fn set(&mut self, collection: &Collection<'_>, objects: &[u32]) -> bool {
         self.pids.clear();
         self.names.clear();
