@@ -87,7 +87,7 @@ impl Faults {
     }
 }
 
-/// The system's text for an error number; `an unknown error` for a number that Linux does not have.
+/// The system's text for an error number; `an unknown error` for a number beyond those of Linux.
 /// Each text is looked up once.
 pub(crate) fn describe(error: Errno) -> &'static str {
     /// The number of error numbers that are kept with their texts: those of Linux, and 0.

@@ -53,7 +53,7 @@ impl Walk {
     }
 
     /// Finds all groups of all hierarchies, each path once. An error means that the root of a
-    /// hierarchy cannot be read; groups that end during the walk are skipped.
+    /// hierarchy cannot be read; a group that ends during the walk is no error.
     pub(super) fn run(&mut self, reader: &GroupReader, faults: &mut Faults) -> Result<(), Errno> {
         self.paths.clear();
         self.found.clear();

@@ -114,9 +114,9 @@ impl<'a> Mount<'a> {
 }
 
 impl Mounts {
-    /// Finds the file systems on disks in the text of a table of mounts. A file system is left out if
-    /// it is mounted below a file system that needs another machine or program. A mount point is left
-    /// out of [`Volume::places`] if such a file system is mounted over it, or over a folder above it.
+    /// Finds the file systems on disks in the text of a table of mounts. A mount is left out if it
+    /// lies on a file system that needs another machine or program. A mount point is left out of
+    /// [`Volume::places`] if such a file system is mounted over it, or over a folder above it.
     /// Mount points lie below `root`, which stands for `/`.
     pub(super) fn parse(text: &[u8], root: &Path) -> Self {
         let mut this = Self::default();

@@ -99,7 +99,7 @@ pub(super) struct Interfaces {
     /// The interfaces of this collection, in front; lines behind them are kept for reuse.
     lines: Vec<Line>,
     units: Vec<u16>,
-    /// The reader of the lengths of queues; `None` for a copy of a machine's folders.
+    /// The reader of the lengths of queues; `None` unless the machine is read from `/proc` itself.
     queues: Option<Queues>,
     layouts: Layouts,
     adapters: Layouts,
@@ -179,7 +179,7 @@ impl Interfaces {
     }
 
     /// Reads the lengths of the queues; returns `false` if they are not known: if reading failed,
-    /// which is a fault, or for a copy of a machine's folders.
+    /// which is a fault, or if the machine is not read from `/proc` itself.
     fn read_queues(&mut self) -> bool {
         let Some(queues) = &mut self.queues else { return false };
         let done = queues.read();

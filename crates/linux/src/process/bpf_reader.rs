@@ -89,7 +89,7 @@ impl BpfReader {
     }
 
     /// Runs the program, for all processes or for `few`. Returns `false` if `/proc` must be read
-    /// instead. `count` is the number of processes in the previous collection.
+    /// instead. `count` is the number of processes that is expected.
     ///
     /// # Errors
     /// If BPF was chosen explicitly and is refused.

@@ -467,8 +467,8 @@ fn is_since(major: u64, minor: u64) -> bool {
     (next(), next()) >= (major, minor)
 }
 
-/// Whether a process has ended or is about to end. Being about to end counts, because the children of
-/// the process get another parent before the process is a zombie.
+/// Whether the first thread of a process has ended or is about to end. Being about to end counts,
+/// because a process that ends gives its children another parent before it is a zombie.
 pub(super) fn has_ended(stat: &Stat<'_>) -> bool {
     stat.flags & PF_EXITING != 0 || matches!(stat.state, b'Z' | b'X' | b'x')
 }
