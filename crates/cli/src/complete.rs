@@ -113,8 +113,8 @@ fn in_time<T: Send + 'static>(work: impl FnOnce() -> Option<T> + Send + 'static)
     receiver.recv_timeout(DEADLINE).ok().flatten()
 }
 
-/// The options of the completed command line that choose the source; `None` if they are invalid.
-/// An option is found only if its value is a word of its own, not in `--source=ADDRESS`.
+/// The options of the completed command line that choose the source and the language of its names; `None` if they are
+/// invalid. An option is found only if its value is a word of its own, not in `--source=ADDRESS`.
 fn global() -> Option<Global> {
     let words: Vec<OsString> =
         std::env::args_os().skip_while(|word| word != "--").skip(1).collect();

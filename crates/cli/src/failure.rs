@@ -78,8 +78,8 @@ impl Failure {
         }
     }
 
-    /// Joins this failure with earlier failures: prints them all, and returns a failure with the worst exit code.
-    /// Without earlier ones, returns this failure and prints nothing.
+    /// Joins this failure with earlier failures: prints the earlier ones and this one, and returns a failure with the
+    /// worst exit code. Without earlier ones, returns this failure and prints nothing.
     pub(crate) fn behind(self, others: Vec<Self>) -> Self {
         if others.is_empty() {
             return self;

@@ -25,8 +25,8 @@ pub(crate) struct Output {
     pub(crate) terminal: bool,
     /// Whether the terminal understands escape sequences.
     pub(crate) escapes: bool,
-    /// The file that takes the result instead of standard output, and its name. It is created when there is
-    /// something to write, so that a command that fails leaves a file that exists as it is.
+    /// The file that takes the result instead of standard output, and its name; `None` for standard output. The file is
+    /// created at the first text, so that a command that fails before then leaves an existing file as it is.
     file: Option<(OnceCell<File>, PathBuf)>,
     /// Whether numbers are scaled (KiB, MiB and so on); `None` if the command line does not say.
     scaled: Option<bool>,
@@ -35,8 +35,8 @@ pub(crate) struct Output {
     localised: bool,
 }
 
-/// Whether the terminal understands escape sequences. On Windows this switches them on; the console of
-/// Windows before 10 does not have them.
+/// Whether the terminal understands escape sequences; `false` if TERM is `dumb`. On Windows this function switches them
+/// on, and is `false` if the console does not have them, as before Windows 10.
 fn understands_escapes() -> bool {
     #[cfg(windows)]
     if anstyle_query::windows::enable_ansi_colors() == Some(false) {
@@ -83,8 +83,8 @@ impl Output {
         Layout { palette: Palette(colours), titles: true, indent: 0, width: UNLIMITED }
     }
 
-    /// The output to the given file, or to standard output for `None` and `-`. The ending of a file's name tells the
-    /// format where the command line asks for none.
+    /// The output to the given file, or to standard output for `None` and `-`. Where the command line asks for no other
+    /// format than a table, a file name that ends in `.csv`, `.tsv`, `.json` or `.jsonl` chooses the format.
     pub(crate) fn to(global: &Global, file: Option<&Path>) -> Self {
         let output = Self::new(global);
         let Some(path) = file.filter(|path| *path != Path::new("-")) else { return output };
@@ -140,14 +140,14 @@ impl Output {
         })
     }
 
-    /// The width at which running text is broken: that of the window, 80 columns without one, and
-    /// at most [`READABLE`].
+    /// The width at which running text is broken: that of the terminal or what COLUMNS says, 80 columns if neither
+    /// tells, and at most [`READABLE`].
     pub(crate) fn reading_width(&self) -> usize {
         self.columns().map_or(80, |columns| columns.min(READABLE))
     }
 
-    /// The width at which a table that is redrawn in place is cut off: that of the terminal, or [`UNLIMITED`] if it
-    /// is unknown.
+    /// The width at which a table that is redrawn in place is cut off: that of the terminal or what COLUMNS says, or
+    /// [`UNLIMITED`] if neither tells.
     pub(crate) fn screen_width(&self) -> usize {
         self.columns().unwrap_or(UNLIMITED)
     }

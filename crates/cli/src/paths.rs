@@ -32,8 +32,8 @@ impl Absent {
         format!("object {:?} is not there at the moment: {}", self.object, self.why)
     }
 
-    /// The path as an absent one, if `error`, with which adding it to the query failed, says that its object cannot
-    /// be read at the moment; `None` for any other error.
+    /// The path as an absent one, if adding it to the query failed with `error` because its object cannot be read at
+    /// the moment; `None` if it failed for another reason.
     fn of(query: &mut Query, path: &str, error: &QueryError) -> Option<Self> {
         let object = path.parse::<CounterPath>().ok()?.object;
         let why = match error {
@@ -45,8 +45,7 @@ impl Absent {
     }
 }
 
-/// Adds to a query those of the absent paths that lead to objects which can be read now; returns the others, with
-/// their present reasons.
+/// Adds to a query those of the absent paths that lead to objects which can be read now; returns the others.
 pub(crate) fn add_absent(query: &mut Query, absent: Vec<Absent>) -> Vec<Absent> {
     let again = |one: Absent| {
         let error = query.add(&one.path).err()?;
@@ -67,9 +66,9 @@ pub(crate) fn fail_if_all_absent(added: Vec<Added>) -> Result<Vec<Added>, Failur
     worst.map_or(Ok(Vec::new()), |exit| Err(Failure::Said(exit)))
 }
 
-/// Adds the paths of the command line to a query, in their order. Every wrong path is reported, and then the
-/// command fails. A path to an object that exists but cannot be read at the moment keeps its place in the result as
-/// [`Absent`]. A text from which a shell removed the backslashes is added as the only path that it can mean.
+/// Adds the paths of the command line to a query, in their order; a failure if a path is wrong. A path to an object
+/// that exists but cannot be read at the moment keeps its place in the result as [`Absent`]. A text from which a shell
+/// removed the backslashes is added as the path that it means, if only one is possible.
 pub(crate) fn add_paths(
     query: &mut Query,
     global: &Global,
@@ -141,8 +140,8 @@ pub(crate) fn is_a_file(file: &str, expected: &str) -> Failure {
     Failure::Usage(format!("{file} names a file, not {expected}; -s {source} reads it"))
 }
 
-/// Warns of refused registrations and refused published files, since the missing name
-/// may be one of theirs. The warnings are printed once in a run.
+/// Warns of refused registrations and refused published files, since a name that was not found may be one of theirs.
+/// Further calls in a run print nothing.
 pub(crate) fn warn_of_refused(providers: &[ProviderStatus]) {
     static SAID: AtomicBool = AtomicBool::new(false);
     if !SAID.swap(true, Ordering::Relaxed) {
@@ -150,8 +149,8 @@ pub(crate) fn warn_of_refused(providers: &[ProviderStatus]) {
     }
 }
 
-/// Messages about refused registrations and refused published files: at most eight, and
-/// the number of the others.
+/// Messages about refused registrations and refused published files (counters that programs offer in shared memory): at
+/// most eight, and the number of the others.
 pub(crate) fn refused(providers: &[ProviderStatus]) -> Vec<String> {
     const MOST: usize = 8;
     let is_refused = |one: &&ProviderStatus| one.state == ProviderState::Refused;
@@ -212,8 +211,8 @@ fn explain_error(error: QueryError, global: &Global, path: &str, of_providers: b
     }
 }
 
-/// The machines that a recording has counters of. A query knows only those that it has opened. None for a live
-/// source, and where the recording cannot be read.
+/// The machines that a recording has counters of. A query knows only those that it has opened. Empty for a live source,
+/// and where the recording cannot be read.
 fn recorded_machines(global: &Global) -> Vec<String> {
     let session = Session::open_unnamed(&Global { quiet: true, ..global.clone() });
     let machines = session.ok().and_then(|mut session| {
@@ -264,8 +263,8 @@ fn correction(global: &Global, error: &QueryError, path: &str) -> Option<String>
     Some(meant)
 }
 
-/// The failure for a path with an unknown object or counter, with the path that was probably meant, for commands
-/// that show no readings; `None` for any other path.
+/// The failure for a path with an unknown object or counter, for commands that show no readings; `None` for any other
+/// path. It has the path that was probably meant, if one is found.
 pub(crate) fn corrected_failure(global: &Global, path: &str) -> Option<Failure> {
     let mut query = quiet_query(global)?;
     let error = query.add(path).err()?;
@@ -286,8 +285,9 @@ fn quiet_query(global: &Global) -> Option<Query> {
     session.ok()?.query().ok()
 }
 
-/// The path with the nearest name instead of the unknown one, or with its instance corrected; `None` if there is no
-/// such path.
+/// The path with one mistake corrected. The nearest name replaces an unknown object or counter, the instance `*` is
+/// added where one is needed, and an instance is removed where there are none. `None` if the error is another one, or
+/// no name is near.
 fn corrected(error: &QueryError, path: &str) -> Option<CounterPath> {
     let mut meant: CounterPath = path.parse().ok()?;
     match error {
@@ -304,8 +304,8 @@ fn corrected(error: &QueryError, path: &str) -> Option<CounterPath> {
     Some(meant)
 }
 
-/// The only path that a text can mean if a shell removed the backslashes from it. `None` for
-/// other errors, if several paths are possible, and on Windows.
+/// The only path that a text can mean if a shell removed the backslashes from it; `error` is the one with which adding
+/// the text failed. `None` if this error has another cause, if no path or several are possible, and on Windows.
 fn swallowed(query: &mut Query, text: &str, error: &QueryError) -> Option<String> {
     let is_whole = text.contains('\\') && matches!(error, QueryError::Path(_));
     // The shells of Windows do not remove backslashes, and listing all objects asks every provider there.
@@ -499,8 +499,8 @@ pub(crate) fn more_than_an_object(
     })
 }
 
-/// The reason why no provider offers the objects that a pattern matches, although a provider
-/// is registered for a matching name; `None` if there is no such provider.
+/// The reason why providers do not offer the objects that a pattern matches, although they are registered for matching
+/// names: their last faults. `None` if there are no such providers.
 pub(crate) fn silent(
     providers: &[ProviderStatus],
     titles: &TitleSet,
@@ -566,8 +566,8 @@ fn silent_ones(
     silent.collect()
 }
 
-/// Messages about objects that a path with a wildcard may match as well, but that are not known
-/// because their providers do not tell them. By custom the first name of a provider is an object's.
+/// Messages about objects that a path with a wildcard may match as well, but that are not known because their providers
+/// do not tell them. Only the first name of each provider is looked at, which by custom is an object's.
 fn missed_by(query: &mut Query, path: PathId) -> Vec<String> {
     let wild = |path: &&CounterPath| path.machine.is_none() && path.object.is_wild();
     let Some(pattern) = query.path(path).filter(wild).map(|path| path.object.clone()) else {

@@ -42,9 +42,9 @@ pub(crate) struct Processes {
 }
 
 impl Processes {
-    /// The object: in a live source by the index that it has on every Windows, without a look whether it is there;
-    /// in a recording by this index, if its counters have the indexes of Windows, or else by its name, and a
-    /// failure if it is missing.
+    /// The object Process of the source. A live source is taken to have it under the index that it has on every
+    /// Windows. A recording has it under this index if its counters have the indexes of Windows; otherwise it is found
+    /// by its name, and it is a failure if it is missing.
     pub(crate) fn find(session: &mut Session, global: &Global) -> Result<Self, Failure> {
         let windows = TitleIndex(PROCESS);
         let has_indexes =

@@ -93,7 +93,7 @@ pub(crate) fn plain(name: &SensorName) -> String {
     format!("{}/{}/{}{instance}", name.source(), name.group(), name.sensor())
 }
 
-/// The sensors that the texts of the command line name. Every wrong name is reported.
+/// The sensors that the texts of the command line name. Every wrong name is reported, and then the result is a failure.
 pub(crate) fn find(
     sources: &mut DataSources,
     own: &str,

@@ -126,8 +126,8 @@ pub(crate) struct FaultLine {
 #[derive(Clone, Default)]
 pub(crate) struct Faults(Arc<Mutex<Noted>>);
 
-/// What was noted of the collections so far: the texts of all faults, those not taken yet, and the
-/// newest sample.
+/// What was noted of the collections so far: the identities of all faults, the faults that were not taken yet, and the
+/// time of the newest sample.
 #[derive(Default)]
 struct Noted {
     known: HashSet<String>,
@@ -172,8 +172,8 @@ impl Faults {
         }
     }
 
-    /// The time of the newest sample, as its block gives it; `None` before the first sample, and if the block has
-    /// no time.
+    /// The time of the newest sample, as its block gives it; `None` before the first sample and after
+    /// [`forget_time`](Self::forget_time), and if the block has no time.
     pub(crate) fn time(&self) -> Option<CalendarTime> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).time
     }
@@ -457,8 +457,8 @@ impl Session {
     }
 }
 
-/// The parts of the recording that the command line names. The faults and the time of their samples are added to
-/// `faults`.
+/// The recording that the command line names, divided into one part for each machine. The faults and the time of their
+/// samples are added to `faults`.
 fn machine_parts(global: &Global, faults: &Faults) -> Result<MachineParts, SourceError> {
     let (global, faults) = (global.clone(), faults.clone());
     let session = move || {

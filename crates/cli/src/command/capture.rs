@@ -70,9 +70,9 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     }
 }
 
-/// The asks for the given objects: one for the word Global, one for Costly, and one for all
-/// objects that are named. For a recording, several of these become one ask for everything, since
-/// a recording answers each ask with its next sample.
+/// The asks for the given objects: one for the word `global`, one for `costly`, and one for all named objects together,
+/// as far as `objects` has these. For a recording, several of these become one ask for everything, since a recording
+/// answers each ask with its next sample.
 pub(super) fn requests(
     global: &Global,
     session: &mut Session,

@@ -144,8 +144,8 @@ impl Columns {
         }
     }
 
-    /// Adds the column of a path that no counter of the sample matches, with the instance as it was asked for.
-    /// A pattern may match any number of counters, so it has no column.
+    /// Adds the column of a path that no counter of the sample matches, with the instance as it was asked for. A path
+    /// with a wildcard may match any number of counters, and gets no column.
     pub(super) fn await_counter(&mut self, query: &Query, reading: &Reading) {
         let Some(asked) = query.path(reading.path).filter(|path| !path.is_wild()) else { return };
         let label = asked.instance.as_ref().map(|instance| {

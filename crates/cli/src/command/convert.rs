@@ -193,8 +193,8 @@ pub(super) struct Selected<'a> {
     pub(super) appends: bool,
 }
 
-/// The columns that a recording has for these paths, and the number of its samples. It is an error if there are
-/// no columns.
+/// The columns that a recording has for these paths, or for all counters if there are no paths, and the number of its
+/// samples. It is an error if there are no columns.
 pub(super) fn columns(global: &Global, paths: &[String]) -> Result<(Columns, u64), Failure> {
     let files = global.source.parse().map(|at: SourceAddress| at.files()).unwrap_or_default();
     let mut known = Vec::new();

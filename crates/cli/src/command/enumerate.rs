@@ -54,7 +54,7 @@ pub(super) fn run(global: &Global, args: &Enumerate) -> Outcome {
 }
 
 /// The objects of all snapshots, each once. If several snapshots have an object, that of the last one is taken: the
-/// objects that the command line names come last, and have their counters on request, too.
+/// objects that the command line names come last, and have the counters that are collected only on request, too.
 fn distinct(snapshots: &[Snapshot]) -> Vec<SnapshotObject<'_>> {
     let is_same = |a: SnapshotObject<'_>, b: SnapshotObject<'_>| {
         a.view().name_index() == b.view().name_index() && a.machine() == b.machine()
@@ -68,8 +68,8 @@ fn distinct(snapshots: &[Snapshot]) -> Vec<SnapshotObject<'_>> {
     objects
 }
 
-/// The query for the objects that the arguments of the command line name, or for those that the single word
-/// `global` or `costly` stands for. A failure if an argument names no object.
+/// The query for the objects that the arguments of the command line name, or for those that the single word `global` or
+/// `costly` stands for. A failure if words of the arguments name no object.
 pub(super) fn query(
     global: &Global,
     session: &mut Session,

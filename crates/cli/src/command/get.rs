@@ -103,9 +103,9 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
     Ok(if complete { Exit::Done } else { Exit::NoValue })
 }
 
-/// Takes the further samples that curves of this length need; of a recording, all further samples.
-/// Calls `seen` for the present sample and after each further one. Returns the message of an error
-/// that ended a live source's samples early; `None` if there was none.
+/// Takes the further samples that curves of this length (`--spark`) need; of a recording, all further samples. Calls
+/// `seen` for the present sample and after each further one. If a transient error ends a live source's samples early,
+/// returns its message; otherwise `None`.
 fn curves(
     query: &mut Query,
     interval: Duration,
@@ -138,8 +138,9 @@ fn curves(
     }
 }
 
-/// Whether the next sample may have values that this one lacks: of a live source those of a path without any, as of
-/// counters that are made from two samples; of a text log any, since rates are blank in its first line.
+/// Whether the next sample may have values that this one lacks. With a live source this is so if a path has no value at
+/// all, as with counters that are made from two samples; with a text log, if any value is missing, since rates are
+/// blank in its first line.
 fn may_have_more(query: &Query, paths: &[Added]) -> bool {
     let is_live = query.is_live();
     let is_lacking = |reading: &Reading| match &reading.value {
@@ -168,9 +169,9 @@ fn absent_rows(query: &Query, paths: &[Added]) -> impl Iterator<Item = Row> {
     absent.map(move |one| Row::absent(query, &one.path, &one.why))
 }
 
-/// The rows of the last collection, in the order of the paths unless they are sorted: by `--sort`,
-/// or by value in a table on a terminal. Without `--top`, that table has no more sorted rows than
-/// the window has room for.
+/// The rows of the last collection, in the order of the paths unless they are sorted: by `--sort`, or by value in a
+/// table on a terminal if a path has a wildcard. Without `--top`, that table has no more sorted rows than the window
+/// has room for.
 fn rows_of(
     query: &Query,
     paths: &[Added],

@@ -153,8 +153,8 @@ fn objects(names: &Names, output: &Output, text: &mut String) {
     records.end(text);
 }
 
-/// The first sample of the source; empty for a recording without samples. Its catalogue still has
-/// objects and counters to list.
+/// The first sample of the source; empty for a recording without samples, which may still have objects and counters to
+/// list.
 fn first_sample(session: &mut Session, ask: &Ask) -> Result<Snapshot, SourceError> {
     let mut sample = Snapshot::new();
     match session.source.collect(ask, &mut sample) {

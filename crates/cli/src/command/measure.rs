@@ -114,8 +114,8 @@ fn clocks(cost: &mut Cost) -> MeasurementOptions {
     with(options, cost, perfhive::measure::MonotonicTime::default())
 }
 
-/// The number of samples after the baseline in which the growth of a buffer is not reported. Samples fill frames
-/// in turn, and each frame grows when it is first filled.
+/// The number of samples after the baseline in which the growth of a buffer is not reported. Samples fill several
+/// buffers in turn, and each of these grows when it is first filled.
 const WARM: u64 = 3;
 
 impl Measuring {

@@ -14,8 +14,8 @@ use perfhive::{
 use perfhive_view::Field;
 use std::time::Duration;
 
-/// The longest time that the command waits for a provider that it has just enabled: longer than the
-/// default timeout of a provider's functions.
+/// The longest time that the command waits for a provider that it has just enabled, unless the command line gives
+/// another: longer than the default timeout of a provider's functions.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The most indexes behind that of a provider's first name at which objects of the provider are looked for.
@@ -128,8 +128,8 @@ fn in_words(error: &SourceError) -> String {
     }
 }
 
-/// Asks a provider for the object with its first name, and waits up to [`PATIENCE`] for a slow one. The provider's
-/// account keeps the answer for other programs. The error says why the provider cannot be asked.
+/// Asks a provider for the object with its first name, and waits up to [`PATIENCE`] for a slow one, or as long as the
+/// command line says. The answer is kept for other programs. The error says why the provider cannot be asked.
 fn ask_patiently(global: &Global, provider: &ProviderStatus) -> Result<(), String> {
     let options = OpenOptions::new().patience(PATIENCE);
     let first = provider.names.as_ref().map(|names| TitleIndex(*names.start()));
@@ -143,9 +143,9 @@ fn no_such_provider(name: &str) -> Failure {
     Failure::Missing(format!("there is no provider {name:?}; perfhive providers lists all"))
 }
 
-/// On Windows, the indexes of the objects that the provider with a literal name may have, so that no other provider
-/// is asked; empty if it is registered without names. `None` if the pattern is no literal or no provider has the
-/// name. Always `None` on other systems: there everything is collected, since the accounts of providers need that.
+/// The indexes of the objects that the provider named by the pattern may have, so that no other provider is asked;
+/// empty if it is registered without names. `None` for a pattern with wildcards, if no provider has the name, and on
+/// other systems than Windows, where everything is collected.
 fn names_of(known: &[ProviderStatus], pattern: &NamePattern) -> Option<Vec<TitleIndex>> {
     pattern.as_literal().filter(|_| cfg!(windows))?;
     let found = known.iter().find(|one| pattern.matches(&one.name))?;
@@ -171,8 +171,7 @@ fn collect_some(source: &mut dyn Source, names: &[TitleIndex]) -> Result<(), Sou
     }
 }
 
-/// Collects every object. An object that is in neither a global nor a costly collection is asked for by
-/// its index.
+/// Collects every object. An object that is in neither the collection Global nor Costly is asked for by its index.
 fn collect_everything(source: &mut dyn Source) -> Result<(), SourceError> {
     let mut snapshot = Snapshot::new();
     let catalogue = source.catalogue(&Ask::everything())?;

@@ -175,8 +175,8 @@ impl Filter {
         Self { wanted: self.wanted.iter().map(meant).collect(), no_idle: self.no_idle }
     }
 
-    /// Whether a process with this name and ID is listed. If the command line has names or IDs, the process has one
-    /// of them. Idle is not listed where it is left out.
+    /// Whether a process with this name and ID is listed. If the command line has names or IDs, the process has one of
+    /// them. Idle is not listed if `no_idle` is true.
     fn takes(&self, name: &str, pid: Option<u64>) -> bool {
         let is_chosen =
             self.wanted.is_empty() || self.wanted.iter().any(|wanted| wanted.is(name, pid));

@@ -104,8 +104,8 @@ pub(super) struct Wanted<'a> {
     pub(super) choice: Choice,
     /// The thresholds to evaluate; `None` to evaluate none.
     pub(super) rules: Option<&'a rules::Rules>,
-    /// The number of the busiest processes in the report, and of those with the largest working
-    /// sets.
+    /// The number of the busiest processes in the report, and of those with the largest working sets; also that of the
+    /// instances that are shown of each object, sums not counted.
     pub(super) top: usize,
     /// The name of the machine to report on; `None` for the recording's own machine.
     pub(super) machine: Option<String>,

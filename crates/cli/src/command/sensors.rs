@@ -88,10 +88,11 @@ fn pattern_of(text: &str) -> String {
     )
 }
 
-/// The sensors among which a pattern is searched, and the group if the pattern is known to begin with its name. If
-/// it begins with the name of a group and matches sensors of that group, they are at least the group's sensors; in
-/// all other cases the group is `None`. They are all sensors without a pattern, if no group can be told from it, or
-/// if it could match the name of a sensor. Otherwise they are only those from which similar names are suggested.
+/// The sensors among which a pattern is searched, and the group to which the search is limited; `None` if it is not
+/// limited. If the pattern begins with the name of a group and matches sensors of that group, this group and at least
+/// its sensors are returned. All sensors are returned without a pattern, if no group can be told from the pattern, or
+/// if the pattern may match a whole name. Otherwise no sensor matches, and the result has the sensors from which
+/// similar names are suggested.
 fn sensors_for(
     opened: &mut Opened,
     pattern: Option<&str>,
@@ -142,9 +143,9 @@ fn before_instance(pattern: &str) -> &str {
     pattern.split('#').next().unwrap_or_default()
 }
 
-/// The names of groups with which a pattern may begin (behind the source's name, if it is there),
-/// the shortest first, since a slash may be part of a name. `None` if the pattern has no slash or
-/// more than eight, or may match several groups.
+/// The names of groups with which a pattern may begin (behind the source's name, if it is there), the shortest first,
+/// since a slash may be part of a name. `None` if the pattern has no slash or more than eight, or has a wildcard before
+/// the first one.
 fn groups_of(pattern: &str, own: &str) -> Option<Vec<String>> {
     const MOST: usize = 8;
     let whole = without_source(pattern, own);

@@ -13,8 +13,8 @@ impl Model {
         pane.is_some_and(|pane| pane.counters.iter().any(|counter| counter.path == path))
     }
 
-    /// Notes that a source does not have a path. `why` is the reason; `None` if the path is about
-    /// another machine. If no source has the path, this is shown as a problem.
+    /// Notes that a source does not have a path. `why` is the reason; `None` if the path is about another machine. Once
+    /// all sources lack the path, it is handled by `problem`.
     pub(super) fn refuse(&mut self, source: usize, path: String, why: Option<String>) {
         let refused = self.refused.entry(path.clone()).or_default();
         refused.insert(source, why.clone());
@@ -31,8 +31,8 @@ impl Model {
         }
     }
 
-    /// Takes the tree of a source. With several sources the shown tree is made of all their trees,
-    /// as [`Tree::of_several`] does.
+    /// Takes the tree (the objects and counters) of a source. With several sources the shown tree is made of all their
+    /// trees, as [`Tree::of_several`] does.
     pub(super) fn take_tree(&mut self, source: usize, tree: Arc<Tree>) {
         if let Some(seen) = self.sources.get_mut(source) {
             seen.tree = Some(Arc::clone(&tree));

@@ -209,8 +209,8 @@ impl Screen<'_> {
         }
     }
 
-    /// Draws a message in the line `area`. Of a longer message the last line stands there, and up to
-    /// [`MOST_MESSAGE`] lines in all cover the lines above.
+    /// Draws a message in the line `area` and, if it is longer, in the lines above as well. Only its first
+    /// [`MOST_MESSAGE`] lines are drawn, or fewer if there is no room for them.
     fn message(&mut self, message: &str, area: Rect) {
         let mut text = String::new();
         push_wrapped(&mut text, message, "", usize::from(area.width));

@@ -9,16 +9,16 @@ use perfhive_view::past::{Line, LineSummary, Past, Window};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The most lines of a pane for which the look is kept, including lines that are not shown at present. If there are
-/// more, the looks of those that are not shown are forgotten.
+/// The most lines of a pane for which the look (colour and marker) is kept, including lines that are not shown at
+/// present. If there are more, the looks of those that are not shown are forgotten.
 const MOST_KNOWN: usize = 1024;
 
 /// The most bars or numbers of a pane that keep their places while their values change. If there are more, they are
 /// sorted by value.
 const MOST_STEADY: usize = 32;
 
-/// The key of a line: `true` if only a part of a recording that was read closely has the line, and the line's
-/// number.
+/// The key of a line: the line's number, and before it `true` if the line is only in a part of a recording that was
+/// read again with more of its samples.
 pub(crate) type LineKey = (bool, u64);
 
 /// An entry of a legend: a line through samples, or a path without a line yet.
@@ -61,9 +61,10 @@ impl<'a> Entry<'a> {
 }
 
 impl Model {
-    /// The entries of a pane's legend: its counters in their order, and the lines of each with the largest value at
-    /// the shown time first. The lines of a timeline, and up to [`MOST_STEADY`] bars or numbers, keep the order in
-    /// which they came. Instances that have ended before the shown time are left out, unless all have.
+    /// The entries of a pane's legend: its counters in their order, and the lines of each with the largest value at the
+    /// shown time first. The lines of a timeline, and up to [`MOST_STEADY`] bars or numbers, keep the order in which
+    /// they came. Instances that have ended, and were not there in the shown time, are left out; if this is so for all
+    /// instances of a counter, the first one stays.
     pub(crate) fn entries(&self, place: usize) -> Vec<Entry<'_>> {
         self.entries_and_rest(place).0
     }
@@ -128,9 +129,9 @@ impl Model {
         (entries, rest)
     }
 
-    /// Gives the further lines of each path a look. `further` has their places in `entries`, the oldest line first.
-    /// Each gets the look that it had before if it is free, else one that the fewest lines have. A new line thus
-    /// changes the look of no other.
+    /// Gives the lines of each path, except its first one, a look (colour and marker). `further` has the places of
+    /// these lines in `entries`, the oldest line first. Each gets the look that it had before if that is free, else one
+    /// that the fewest lines have. A new line thus changes the look of no other.
     fn give_looks(&self, place: usize, entries: &mut [Entry<'_>], further: &[usize]) {
         let (Some(pane), Some(state)) = (self.view.panes.get(place), self.states.get(place)) else {
             return;
@@ -181,8 +182,8 @@ impl Model {
         found.unwrap_or(state.selected).min(entries.len().saturating_sub(1))
     }
 
-    /// The name that an entry's instance has at the shown time. Before the instance has a name, the instance as the
-    /// path writes it stands for the name, and says what is missing.
+    /// The name that an entry's instance has at the shown time. Before the instance has a name, it is the instance as
+    /// the path writes it. Empty for an entry without a line or an instance.
     fn instance_of(&self, entry: &Entry<'_>) -> String {
         let (Some(past), Some(line)) = (entry.past, entry.line) else { return String::new() };
         let place = self.place_in(past);
@@ -279,9 +280,9 @@ fn keep_largest(shown: &mut [bool], value: impl Fn(usize) -> Option<f64>) -> usi
     rest
 }
 
-/// Names entries by their differences; `names` has the name of each entry's instance. Entries of several instances
-/// of one counter have the name of the instance alone. All others have that of the counter, too, and that of the
-/// object if the entries are of several objects.
+/// Names entries by their differences; `names` has the name of each entry's instance. Entries of several instances of
+/// one counter have the name of the instance alone. All others have the name of the counter, with that of the instance
+/// in front of it unless there is none or only `_Total`, and that of the object if the entries are of several objects.
 fn name_entries(entries: &mut [Entry<'_>], names: &[String]) {
     let whats: Vec<_> = entries.iter().filter_map(|entry| Some(&entry.line?.what)).collect();
     let Some(first) = whats.first() else { return };

@@ -63,8 +63,8 @@ pub(crate) struct Counter {
 }
 
 impl Counter {
-    /// A counter with this path, and with the colour and marker that [`look`] gives for the number; callers give
-    /// the counter's place in the pane as the number.
+    /// A counter with this path, automatic scale and no threshold, and with the colour and marker that [`look`] gives
+    /// for the number.
     pub(crate) fn new(path: &str, number: usize) -> Self {
         let (colour, marker) = look(number % LOOKS);
         Self {
@@ -371,8 +371,8 @@ impl View {
         Self { name, seconds, panes, is_built_in: true, wraps: false }
     }
 
-    /// The place for a new pane in a row below all others, with the mean height of the rows; `None`
-    /// if the panes have no rows.
+    /// The place for a new pane in a row below all others, with the mean height share of the panes; `None` if the panes
+    /// have no rows.
     pub(crate) fn row_below(&self) -> Option<Share> {
         let last = self.rows()?.into_iter().max()?;
         let heights = self.panes.iter().filter_map(|pane| Some(u64::from(pane.share?.height)));

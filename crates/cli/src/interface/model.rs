@@ -36,8 +36,8 @@ pub(crate) enum Event {
     Later(usize, Vec<Sample>),
     /// A recording is read anew: the interface forgets all samples so far.
     Rewound,
-    /// A recording was read in full. If it has more samples than are kept, only every `every`-th was read;
-    /// otherwise `every` is 1.
+    /// A recording was read to its end. If it has more samples than are kept, only every `every`-th was read; otherwise
+    /// `every` is 1.
     Loaded {
         every: u64,
     },
@@ -45,7 +45,7 @@ pub(crate) enum Event {
     Looked(Sample),
     /// Samples of the part of a recording, with this window, that [`Effect::Near`] asked for.
     Near(Window, Vec<Sample>),
-    /// The part of a recording, with this window, that [`Effect::Near`] asked for was read in full. The number is 1
+    /// The part of a recording, with this window, that [`Effect::Near`] asked for was read to its end. The number is 1
     /// if each of its samples was read, 2 if every second one was.
     NearLoaded(Window, u64),
     /// A path cannot be read, for this reason.
@@ -164,8 +164,8 @@ pub(crate) struct PaneState {
     /// The selected line of the legend, as the number of its source and its key; `None` until the user has chosen
     /// one.
     pub(crate) line: Option<(usize, LineKey)>,
-    /// The looks (the colour and the marker) that lines were given when they were first shown, by the number of the
-    /// line's source and the line's key.
+    /// The looks (the colour and the marker) that lines were given, by the number of the line's source and the line's
+    /// key.
     pub(crate) looks: RefCell<HashMap<(usize, LineKey), (u8, char)>>,
     pub(crate) is_highlighted: bool,
     pub(crate) filter: String,
@@ -369,7 +369,7 @@ pub(crate) struct Row<'a> {
     pub(crate) identity: Option<&'a Identity>,
     pub(crate) cells: Vec<Option<&'a Value>>,
     pub(crate) process: Option<u32>,
-    /// The number of ancestors that the row has in the tree; 0 for a row without a parent, and where no tree is
+    /// The number of ancestors that the row has in the tree; 0 for a row that begins a tree, and where no tree is
     /// shown.
     pub(crate) depth: usize,
     /// Whether the instance is a sum or idle time.

@@ -38,8 +38,8 @@ impl Near {
         }
     }
 
-    /// Notes that the part `window` was read in full, and finds the lines that continue those of
-    /// `whole`; does nothing for any other part.
+    /// Notes that the part `window` was read to its end, and finds the lines that continue those of `whole`; does
+    /// nothing if `window` is not the window of this part.
     pub(crate) fn complete(&mut self, window: Window, every: u64, whole: &Past) {
         if window != self.window {
             return;
@@ -81,8 +81,8 @@ impl Near {
 }
 
 impl super::seen::Seen {
-    /// The part that was read closely, if it covers a window; `None` also while the part is being
-    /// read.
+    /// The part that was read closely (with more of its samples), if it covers a window; `None` also while the part is
+    /// being read.
     fn near_in(&self, window: Option<Window>) -> Option<&Near> {
         let near = self.near.as_ref().filter(|near| near.every.is_some())?;
         window.filter(|window| near.covers(*window)).map(|_| near)
@@ -108,8 +108,9 @@ impl super::seen::Seen {
 }
 
 impl Model {
-    /// Asks for the visible part of each recording of which not every sample was read, so that it is read closely.
-    /// Does not ask if that is done already, or if more than a quarter of the recording is visible.
+    /// Asks for the visible part of each recording of which not every sample was read, so that it is read closely (with
+    /// more of its samples). Does not ask if that is done already, or if more than a quarter of the recording is
+    /// visible.
     pub(super) fn approach(&mut self, effects: &mut Vec<Effect>) {
         let Some(window) = self.window() else { return };
         for (source, seen) in self.sources.iter_mut().enumerate() {

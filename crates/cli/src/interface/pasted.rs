@@ -91,8 +91,8 @@ impl Model {
         is_one.then(|| path.clone())
     }
 
-    /// Shows a message about the results for the pasted paths so far; `path` has just been
-    /// answered.
+    /// Shows a message about the results for the pasted paths so far; `path` has just been answered by a source. Does
+    /// nothing while other sources may still have the path.
     pub(super) fn tell_pasted(&mut self, path: &str) {
         let is_asked = self.questions.iter().any(|asked| asked.paths.iter().any(|one| one == path));
         let refused = self.refused.get(path).map_or(0, |sources| sources.len());

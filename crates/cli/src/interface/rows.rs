@@ -110,8 +110,9 @@ fn sort(pane: &Pane, rows: &mut [Row<'_>]) {
     });
 }
 
-/// The rows with children below their parents; siblings keep their order. A process begins a tree
-/// of its own if the rows lack its parent, or if it is among its own ancestors.
+/// The rows with children below their parents; siblings keep their order. A process begins a tree of its own if the
+/// rows lack its parent, or if it is its own parent. Of processes that are ancestors of one another, the first begins a
+/// tree.
 fn below_parents(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
     let parent = |row: &Row<'_>| {
         let cell = row.cells.iter().flatten().find(|value| value.what.index.0 == PARENT)?;

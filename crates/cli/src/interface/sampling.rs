@@ -131,8 +131,8 @@ impl Reader {
         catalogue.map(|catalogue| catalogue.machine.clone()).unwrap_or_default()
     }
 
-    /// The path without a machine, as the source knows it; `None` if the path names the machine of another
-    /// source.
+    /// The path as the source knows it; `None` if the path names the machine of another source. A path of one of
+    /// several sources loses its machine; with a single source a path is unchanged.
     fn own(&self, path: &str) -> Option<String> {
         let Some(names) = &self.among else { return Some(path.to_string()) };
         let parsed = path.parse::<CounterPath>().ok();
@@ -218,8 +218,8 @@ impl Reader {
         }
     }
 
-    /// Takes a sample and sends it, after another try of the absent paths; nothing without any
-    /// path.
+    /// Tries the paths again that could not be read before, then takes a sample and sends it. Takes none if no path can
+    /// be read.
     fn sample(&mut self) -> Result<(), Ended> {
         let absent = std::mem::take(&mut self.absent);
         for path in absent {
@@ -326,8 +326,9 @@ impl Reader {
         Ok(())
     }
 
-    /// Adds a path to the query, or sends why it cannot be read. A path to an object that cannot be
-    /// read at the moment is kept as absent. For a recording without any object nothing is sent.
+    /// Adds a path to the query, or sends why it cannot be read. A path to an object that cannot be read at the moment
+    /// is kept as absent. For a recording without any object no error is sent: the names may come with the first
+    /// sample.
     fn add(&mut self, path: String) -> Result<(), Ended> {
         let Some(own) = self.own(&path) else { return self.send(Event::Elsewhere(path)) };
         match self.query.add(&own) {

@@ -18,8 +18,8 @@ pub(crate) struct Seen {
     pub(crate) address: String,
     /// The machine of the source; empty if it is the only source or its machine is unknown.
     pub(crate) machine: String,
-    /// The name that distinguishes the source from the others: its machine, or the end of its address if another
-    /// source is of the same machine.
+    /// The name that distinguishes the source from the others: its machine, or the end of its address if the machine is
+    /// unknown or that of another source, too. A number follows if another source has the name.
     pub(crate) label: String,
     pub(crate) is_live: bool,
     pub(crate) past: Past,
@@ -150,8 +150,8 @@ impl Model {
         self.sources.iter().any(|one| one.is_loading)
     }
 
-    /// The text of a pane without a sample: that it waits for the first one, or that there is none, since every
-    /// source is a recording that was read in full.
+    /// The text of a pane without a sample: that it waits for the first one, or that there is none, since every source
+    /// is a recording that was read to its end.
     pub(crate) fn waiting(&self) -> &'static str {
         match self.is_live() || self.is_loading() {
             true => "waiting for the first sample",

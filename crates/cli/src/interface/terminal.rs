@@ -219,8 +219,8 @@ struct Loop<'a> {
     theme: Theme,
     /// The channels to the threads that read the sources, in the order of the sources' numbers.
     orders: Vec<Sender<Order>>,
-    /// Never dropped: that would show the cursor, which [`leave`] does, and panics if the terminal is closed and
-    /// standard error with it.
+    /// The terminal on which the interface is drawn. It is never dropped: dropping it would show the cursor, which
+    /// [`leave`] does, and would panic if the terminal is closed and standard error with it.
     terminal: ManuallyDrop<Terminal<CrosstermBackend<Out>>>,
 }
 

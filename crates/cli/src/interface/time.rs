@@ -36,10 +36,10 @@ impl Model {
         }
     }
 
-    /// Moves the window, and the cursor if there is one, by so many steps of 100 ns, within the time of the
-    /// samples. At the end of that time the window follows new samples, and a cursor there is removed, unless the
-    /// charts are frozen. At the beginning, where the window cannot move, a table goes on to earlier samples by a
-    /// cursor.
+    /// Moves the window, and the cursor if there is one, by so many steps of 100 ns, within the time of the samples. At
+    /// the end of that time the window follows new samples, and a cursor there is removed, unless the charts are
+    /// frozen. If the window cannot move further back and the view has a table, a cursor is set, by which the table
+    /// goes on to earlier samples.
     pub(super) fn scroll(&mut self, by: i64) {
         let (Some(window), Some(span)) = (self.window(), self.span()) else { return };
         let end = window.to.0.saturating_add(by);
@@ -64,8 +64,8 @@ impl Model {
         }
     }
 
-    /// Multiplies the time that charts show by a factor, but keeps it from [`SHORTEST`] to
-    /// [`LONGEST`]: around the cursor if the window has it, otherwise up to the same end.
+    /// Multiplies the length of the time that charts show by a factor, with [`SHORTEST`] and [`LONGEST`] as limits. A
+    /// cursor in the window keeps its place in it; without one the window keeps its end.
     pub(super) fn zoom(&mut self, factor: f64) {
         let Some(window) = self.window() else { return };
         let seconds = (window.seconds() * factor).clamp(SHORTEST, LONGEST);

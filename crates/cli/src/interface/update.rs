@@ -176,9 +176,8 @@ impl Model {
         self.questions.push_back(Question { object, paths: vec![path], cost });
     }
 
-    /// Adds samples of a source; collecting the newest of them took the time `took`. Moves the shown
-    /// time and the cursor to the oldest kept sample of all sources if they lie before it, unless a
-    /// recording is being loaded.
+    /// Adds samples of a source; collecting the newest of them took the time `took`. Moves the end of the charts and
+    /// the cursor to the oldest kept sample of all sources if they lie before it, unless a recording is being loaded.
     fn note(&mut self, source: usize, samples: Vec<perfhive_view::Sample>, took: Duration) {
         let Some(seen) = self.sources.get_mut(source) else { return };
         seen.took = took;
@@ -550,8 +549,8 @@ impl Model {
         state.line = lines.get(state.selected).copied().flatten();
     }
 
-    /// Adds to a chart the selected row's value in the column by which the table is sorted. A message tells if the
-    /// focused pane is no table, or if the row has no value there.
+    /// Adds to a chart the selected row's value in the column by which the table is sorted, or in the first column if
+    /// it is not sorted. A message tells if the focused pane is no table, or if the row has no value there.
     fn chart_of_row(&mut self, effects: &mut Vec<Effect>) {
         let Some(place) = self.selected_place() else { return };
         let is_table = self.view.panes.get(self.focus).is_some_and(|one| one.kind == Kind::Table);

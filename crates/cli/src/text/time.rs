@@ -7,8 +7,7 @@ use perfhive_view::time::rfc3339;
 use std::time::Duration;
 
 /// A sample's time in this machine's time zone, as `2026-11-24 03:35:12 CET`, with milliseconds if the interval is
-/// shorter than a second, or if it is not known and the milliseconds are not zero; `None` if the block has no valid
-/// date.
+/// shorter than a second, or if it is not known and the milliseconds are not zero; `None` if the time is no valid date.
 pub(crate) fn local(time: CalendarTime, interval: Option<Duration>) -> Option<String> {
     zoned(time, if has_fractions(time, interval) { "%F %T%.3f %Z" } else { "%F %T %Z" })
 }

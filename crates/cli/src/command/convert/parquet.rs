@@ -260,9 +260,9 @@ impl Object {
         Schema::new_with_metadata(fields, about)
     }
 
-    /// Creates the file of the object in a folder. Its name is that of the object, behind that of a foreign
-    /// machine, with `_` for unsafe characters and with a number if `files` has the name already. The name is added
-    /// to `files`.
+    /// Creates the file of the object in a folder. Its name is that of the object, behind that of the machine if this
+    /// is not the recording's own, with `_` for unsafe characters and with a number if `files` has the name already.
+    /// The name is added to `files`.
     fn create(
         &mut self,
         folder: &Path,

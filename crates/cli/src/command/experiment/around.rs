@@ -86,9 +86,9 @@ impl Around {
         }
     }
 
-    /// Adds an event of a source that is no interval, with its time as `from` and as `to`, or a
-    /// section (`kind` is `None`) with the times of its start and end. What finds no room is
-    /// only counted as left out.
+    /// Adds an event of a source that is no interval, with its time as `from` and as `to`, or a section (from a start
+    /// to its end; `kind` is `None`) with the times of its start and end. What finds no room is only counted as left
+    /// out.
     pub(in crate::command) fn add_event(
         &mut self,
         name: &str,

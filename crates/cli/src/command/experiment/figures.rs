@@ -47,8 +47,8 @@ pub(in crate::command) fn table() -> Table {
     ])
 }
 
-/// The title of the events of a name and kind: the name alone for points, otherwise with `start` or `end` behind
-/// it. If the kind is `None`, it is the title of the sections of this name.
+/// The title of the events of a name and kind: the name alone for points, otherwise with `start` or `end` behind it. If
+/// the kind is `None`, it is the title of the sections (each from a start to its end) of this name.
 pub(in crate::command) fn titled(name: &str, kind: Option<EventKind>) -> String {
     match kind {
         Some(EventKind::Point) => name.to_string(),
@@ -57,9 +57,9 @@ pub(in crate::command) fn titled(name: &str, kind: Option<EventKind>) -> String 
     }
 }
 
-/// Adds the rows of the events of a kind, or of sections if `kind` is `None`. For events, `times` are the delay (from
-/// the event to the end of its sample) and the time that the sample took; for sections, their duration and the
-/// processor time of their thread.
+/// Adds the rows of the events of a kind, or of sections (each from a start to its end) if `kind` is `None`. For
+/// events, `times` are the delay (from the event to the end of its sample) and the time that the sample took; for
+/// sections, their duration and the processor time of their thread.
 pub(in crate::command) fn add<'a>(
     table: &mut Table,
     title: &str,

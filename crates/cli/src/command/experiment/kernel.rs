@@ -9,8 +9,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The probes of the command line. A function that is probed at both ends makes sections. Prints a warning for each
-/// probe that may end the program.
+/// The probes of the command line. The events of a function that is probed at both ends are starts and ends. Prints a
+/// warning for each probe that may end the program.
 pub(super) fn probes(args: &Args) -> Result<Vec<Probe>, Failure> {
     let mut probes = Vec::new();
     for event in &args.on {
@@ -33,8 +33,8 @@ pub(super) fn danger(event: &Event, probe: &Probe) -> Option<String> {
     })
 }
 
-/// The probe of an event, which makes points; `None` for an event that is no probe. `program` finds
-/// the file where the event names none.
+/// The probe of an event; its events are points (neither starts nor ends). `None` for an event that is no probe.
+/// `program` finds the file where the event names none.
 pub(super) fn probe(
     event: &Event,
     program: impl Fn() -> Result<PathBuf, Failure>,

@@ -182,9 +182,9 @@ fn sensors(output: &Output, pid: u32, part: &str) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Appends a description of an experiment for people: its program, a table of its event sources, and what can be
-/// bound. `about` is its answer to the request `list`. The texts come from another process, so that unsafe
-/// characters are escaped.
+/// Appends a description of an experiment for people: its program, a table of its event sources, and what else it can
+/// measure. `about` is its answer to the request `list`. The texts come from another process, so that unsafe characters
+/// are escaped.
 fn show(text: &mut String, output: &Output, process: u32, about: &Value) {
     let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_string);
     let each = |value: &Value| value.as_array().cloned().unwrap_or_default();

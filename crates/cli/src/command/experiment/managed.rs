@@ -50,8 +50,8 @@ pub(super) struct Managed {
     pub(super) about: Value,
 }
 
-/// The name of an event source of starts, ends or both, with its events. The missing half of a
-/// section can be added later.
+/// The name of an event source of starts, ends or both, with its events. If it has the start of something without its
+/// end, or the other way round, the missing one can be added later.
 pub(super) struct Pair {
     source: String,
     events: Vec<Event>,
@@ -102,7 +102,7 @@ impl Managed {
         ExperimentManager::serve(socket, handle, about, bind, sensors)
     }
 
-    /// With a text, the sensors that can be bound and have it in their names: at most 1000, and how many more
+    /// With a text, the sensors that can be measured and have the text in their names: at most 1000, and how many more
     /// there are. Without a text, the number of sensors of each group.
     fn sensors_with(&mut self, text: Option<&str>) -> io::Result<Value> {
         let text = text.map(str::to_lowercase);
@@ -161,8 +161,8 @@ impl Managed {
         Ok(note)
     }
 
-    /// Adds an event to the event source at the place `pair` of `pairs`, which has the other half of its sections
-    /// already. Returns a note for the process that asked; `None` if there is nothing to note.
+    /// Adds an event to the event source at the place `pair` of `pairs`, which has its counterpart already: the end of
+    /// a start, or the start of an end. Returns a note for the process that asked; `None` if there is nothing to note.
     fn join(
         &mut self,
         pair: usize,
@@ -206,8 +206,8 @@ impl Managed {
         Ok(Some(warning.map_or(joined.clone(), |warning| format!("{joined}; {warning}"))))
     }
 
-    /// Makes the calls of a name events from now on; the error says why not. A filter or sensors are refused: all
-    /// calls have the same ones.
+    /// Measures the calls of a name as events from now on; the error says why that is refused. A filter or sensors are
+    /// refused: all calls have the same ones.
     fn want(&self, name: &str, wanted: &BindRequest, has_filter: bool) -> Result<(), String> {
         let refused = |what: &str| Err(what.to_string());
         match &self.names {
@@ -225,7 +225,7 @@ impl Managed {
         }
     }
 
-    /// Binds an event with an event source of its own. Returns a note for the process that asked;
+    /// Measures an event from now on, with an event source of its own. Returns a note for the process that asked;
     /// `None` if there is nothing to note.
     fn listen(
         &mut self,

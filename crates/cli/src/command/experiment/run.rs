@@ -42,8 +42,8 @@ pub(super) const LOOKED_AT: Duration = Duration::from_millis(10);
 /// The longest time of one wait for a signal.
 const FOREVER: Duration = Duration::from_secs(86_400);
 
-/// The sensors that are measured if the command line names none; reading them takes no more than 2
-/// µs together.
+/// The sensors that are measured if the command line names none. They are two that are cheap to read, since every event
+/// reads them.
 const USUAL: [&str; 2] = ["Process/% Processor Time", "Process/Working Set"];
 
 pub(super) fn run(global: &Global, args: &Args) -> Outcome {
@@ -249,8 +249,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     }
 }
 
-/// Warns of each wanted call that never came, with the names of at most ten that did. Warns of none
-/// if calls were left out.
+/// Warns of each wanted call that never came, with the names of at most ten that did. Does not warn if calls were
+/// filtered, skipped, missed or lost: a wanted one may be among them.
 fn tell_absent_calls(on: &[ExperimentEvent], names: Option<&CallNames>, end: &ExperimentEnd) {
     // The name of a call that was left out is not known: it may be a wanted one.
     let is_whole = |one: &BindingCounts| {
@@ -331,8 +331,8 @@ fn checked(global: &Global) -> Result<SourceAddress, Failure> {
     }
 }
 
-/// Adds the records of a batch to `around`: its readings if it is of an interval, or else its events. Adds the
-/// sections, too, as events.
+/// Adds the records of a batch to `around`: their readings if the batch is of an interval (a source of events at fixed
+/// distances), otherwise their events. Adds the sections, too, as events.
 fn add_around(around: &mut Around, batch: &RecordBatch<'_>, sections: &[Section]) {
     let seconds = |time: u64| time as f64 / 1e9;
     let names: Vec<String> = batch.columns().iter().map(|one| one.name.to_string()).collect();
@@ -372,7 +372,8 @@ fn filter_of_source(args: &Args, source: &str) -> EventFilter {
 }
 
 /// The filter of an event source with events of several names and kinds. `key_of` gives the name and kind of an event
-/// of this source. The filter of `call *` is for the names without a filter of their own.
+/// of this source, and `None` for any other event. The filter of `call *` is for the names without a filter of their
+/// own.
 fn filter_of_names(
     args: &Args,
     key_of: impl Fn(&ExperimentEvent) -> Option<(String, Option<EventKind>)>,
@@ -437,9 +438,9 @@ impl Sensors {
         Ok(sensors)
     }
 
-    /// With the feature `bpf`, reads the sensors three times before the program begins; without it,
-    /// does nothing. Where BPF is permitted, perfhive loads its BPF program after the third sample,
-    /// and that sample takes many times as long as others.
+    /// With the feature `bpf`, reads the sensors three times before the program begins; without it, does nothing. Where
+    /// BPF is permitted, perfhive loads its BPF program at the third sample, which therefore takes many times as long
+    /// as others.
     fn warm(&mut self) -> Result<(), Failure> {
         const SAMPLES: usize = 3;
         if cfg!(feature = "bpf") {

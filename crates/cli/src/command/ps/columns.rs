@@ -66,8 +66,7 @@ fn is_index(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether a column is given by a name that is neither an alias nor an index, so that the source's
-/// names are needed.
+/// Whether a column is given by neither a short name nor a title index, so that the source's names are needed.
 pub(super) fn needs_names(args: &Ps) -> bool {
     words(args).into_iter().any(|word| find_alias(word).is_none() && !is_index(word))
 }

@@ -84,8 +84,8 @@ fn kind_of(kind: RecordKind) -> EventKind {
     }
 }
 
-/// The key of events: the event source, the name, and the kind; `None` for sections, which have no
-/// source.
+/// The key of events: the event source, the name, and the kind. For sections (each from a start to its end) the source
+/// is empty, and the kind is `None`.
 type EventKey = (String, String, Option<EventKind>);
 
 /// The figures of all events of one source, name and kind, or of all sections of one name.
@@ -95,8 +95,8 @@ struct Events {
     name: String,
     kind: Option<EventKind>,
     count: u64,
-    /// In seconds: of events the delay and the time that the sample took, of sections the duration
-    /// and the processor time of their thread.
+    /// In seconds: of events the delay to the end of their sample, and the time that the sample took; of sections the
+    /// duration, and the processor time of their thread.
     times: [SummaryFigures; 2],
     sensors: BTreeMap<String, SummaryFigures>,
 }

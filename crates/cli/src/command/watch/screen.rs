@@ -81,8 +81,7 @@ impl Screen {
         self.draw(start, output, pace)
     }
 
-    /// Draws the view again on an empty screen, since the terminal may have broken its lines
-    /// differently.
+    /// Clears the screen and draws the view again, since the terminal may have broken its lines differently.
     pub(super) fn redraw_cleared(
         &mut self,
         output: &Output,

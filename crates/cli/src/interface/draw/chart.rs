@@ -247,7 +247,8 @@ impl Screen<'_> {
 }
 
 /// The areas of the legend, of the value bar, and of the chart in a pane. The legend has a line for each of the
-/// `entries`, but at most a third of the height. The value bar of a pane of less than nine lines is empty.
+/// `entries`, but at least one, and no more than a third of the height allows. The value bar of a pane of less than
+/// nine lines is empty.
 fn split(area: Rect, entries: usize) -> (Rect, Rect, Rect) {
     let bar = u16::from(area.height >= 9);
     let most = (area.height / 3).saturating_sub(bar).max(1);

@@ -57,9 +57,9 @@ fn lanes<'a>(model: &Model, entries: &[Entry<'a>]) -> Vec<Lane<'a>> {
     lanes
 }
 
-/// Whether the first sample of a lane's source is the source's first event, and an event of this lane. The count of
-/// the lane is 1 there, and the counts of the source's other lanes are 0. In a part of a recording this is not so: it
-/// begins with the counts of earlier events.
+/// Whether the first sample of a lane's source is the source's first event, and an event of this lane: if the count of
+/// the lane is 1 there, and the counts of the source's other lanes are 0. In a part of a recording this is not so,
+/// since it begins with the counts of earlier events.
 fn has_first(lane: &Lane<'_>, lanes: &[Lane<'_>]) -> bool {
     let first = |lane: &Lane<'_>| lane.past.value_at(lane.count?, 0).ok();
     let of_source = lanes.iter().filter(|one| std::ptr::eq(one.past, lane.past));

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 /// The shortest time between two looks at the files.
 const PAUSE: Duration = Duration::from_millis(500);
-/// The pause before the next look at the files, as a multiple of the time that opening and finding the place took.
-/// On average a growing recording takes at most a tenth of a processor.
+/// The pause before the next look at the files, as a multiple of the time that opening the recording and finding the
+/// place took, so that these take less than a tenth of the time.
 const REST: u32 = 10;
 
 /// A function that opens a recording again; the error is a message for people.
@@ -53,7 +53,7 @@ pub(crate) struct Growth {
 }
 
 impl Growth {
-    /// These files with their present length, to be made before the recording is opened. `None` if
+    /// These files with their present length. The function must be called before the recording is opened. `None` if
     /// there are no files, or if one is no regular file.
     pub(crate) fn of(files: Vec<PathBuf>, reopen: Reopen) -> Option<Self> {
         let length = length(&files)?;

@@ -118,8 +118,8 @@ fn records_of_an_experiment_under_way_are_followed_to_its_end() {
     std::fs::remove_file(&path).unwrap();
 }
 
-/// A recording with the object Process from the first sample on, and the object Processor from the second; returns the
-/// lengths of its file before each sample.
+/// Writes a recording of three samples, with the object Process from the first sample on, and the object Processor from
+/// the second. Returns the length of its file before each sample.
 fn process_then_processor(path: &std::path::Path) -> Vec<u64> {
     let process = [CounterSpec::new(TitleIndex(180), CounterType::PERF_COUNTER_LARGE_RAWCOUNT)];
     let processor = [CounterSpec::new(TitleIndex(6), CounterType::PERF_COUNTER_RAWCOUNT)];
