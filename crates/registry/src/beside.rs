@@ -28,8 +28,8 @@ use std::sync::Arc;
 /// The first source is asked for the objects of published names only. The section about published
 /// names in `condition.rs` has a table of what follows from its answers. The names are asked for
 /// again when the generation of the first source changes and, after an incomplete answer, with each
-/// request for the catalogue. Samples do not ask, since a provider that hangs would make each
-/// sample miss its deadline.
+/// request for the catalogue. A sample asks only if it comes before any request for the catalogue:
+/// otherwise a provider that hangs would make each sample miss its deadline.
 pub struct Beside<A, B> {
     first: A,
     second: B,

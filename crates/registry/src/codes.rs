@@ -17,7 +17,7 @@ pub const MORE_DATA: u32 = 234;
 /// `ERROR_TIMEOUT`: a call did not return in time, and this crate or Windows gave it up.
 pub const TIMEOUT: u32 = 1460;
 
-/// Another machine was not reached within the timeout of a connection. It is perfhive's own code:
+/// Another machine was not reached within the timeout of a connection. This is perfhive's own code:
 /// Windows' codes never have bit 29 set, which is reserved for applications.
 pub const NOT_REACHED: u32 = 1 << 29 | 1;
 
@@ -37,8 +37,8 @@ pub(crate) const RPC_SERVER_TOO_BUSY: u32 = 1723;
 pub(crate) const RPC_CALL_FAILED: u32 = 1726;
 pub(crate) const RPC_CALL_FAILED_DNE: u32 = 1727;
 
-/// Whether the same call may succeed if it is made again in a moment, because another collection
-/// holds a resource that this call needs.
+/// Whether the same call may succeed if it is made again in a moment, because a resource that the
+/// call needs is busy.
 pub fn is_busy(code: u32) -> bool {
     matches!(code, NOT_READY | LOCK_FAILED | BUSY | WAIT_TIMEOUT | RPC_SERVER_TOO_BUSY)
 }

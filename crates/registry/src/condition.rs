@@ -61,8 +61,8 @@
 
 use std::time::{Duration, Instant};
 
-/// The number of failures in a row of the first source before a check, and the number of times in a
-/// row that it must deliver missing objects before it is used for them again.
+/// The number of failures in a row after which the registry is checked, and the number of trials in
+/// a row that must deliver missing objects before the registry is used for them again.
 const IN_A_ROW: u32 = 2;
 /// The first pause after a hang that follows another hang, or before a trial for missing objects.
 /// The pause doubles up to [`LONGEST_PAUSE`].
@@ -211,8 +211,8 @@ pub(crate) struct Whole {
     failures: u32,
     /// The number of trials in a row that delivered a missing object.
     deliveries: u32,
-    /// The time of the next trial; `None` while the state is undecided. If that trial fails, the
-    /// next one comes after `pause`.
+    /// The time of the next trial; `None` while the state is undecided. If that trial delivers no
+    /// missing object, the next one comes after `pause`.
     again: Option<Instant>,
     pause: Pause,
 }

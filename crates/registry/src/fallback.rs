@@ -71,7 +71,7 @@ pub struct Fallback<A, B> {
     told: bool,
 }
 
-/// A catalogue of both sources. `of` is the first source's catalogue, from which it was made;
+/// A catalogue of both sources. `of` is the first source's catalogue, from which `merged` was made;
 /// `None` if the first source is broken.
 struct MergedCatalogue {
     of: Option<Arc<Catalogue>>,
@@ -102,8 +102,8 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
     }
 
     /// A text that names the objects of the second source that are used, and the reason. After the
-    /// first source has recovered, it names the objects that are read from it again. `None` if the
-    /// second source was not needed.
+    /// first source has recovered, the text names the objects that are read from the first source
+    /// again. `None` if the second source was not needed.
     ///
     /// # Errors
     /// If the second source cannot be read.
@@ -371,8 +371,7 @@ impl<A: TimedSource, B: Source> Source for Fallback<A, B> {
         }
     }
 
-    /// The states of the providers of both sources. Nothing is collected for the list, so the list
-    /// is complete even if the first source is broken.
+    /// The states of the providers of both sources. No counters are collected for the list.
     fn providers(&mut self, ask: &Ask) -> Result<Vec<ProviderStatus>, SourceError> {
         let mut providers = self.first.providers(ask)?;
         providers.extend(self.second.providers(ask)?);

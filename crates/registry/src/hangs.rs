@@ -128,8 +128,8 @@ impl Hangs {
 /// The shortest time between two examinations of the registrations of failing providers.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// A watch over the registrations of failing providers. When one of them is disabled, mended or
-/// unregistered, whole queries are tried again at once.
+/// A watch over the registrations of failing providers. When one of these registrations changes or
+/// vanishes, whole queries are tried again.
 #[derive(Debug)]
 pub(crate) struct Watch {
     services: Vec<(String, Option<u64>)>,

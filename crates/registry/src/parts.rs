@@ -21,15 +21,15 @@ use std::time::{Duration, Instant};
 pub(crate) const AGAIN: Duration = Duration::from_secs(60);
 /// [`perfhive_engine::NO_OBJECT`] as the name of a value. The answer to it holds no objects.
 pub(crate) const NO_OBJECT_NAME: &str = "2147483632";
-/// The largest number of indexes that are asked for in one query, of those that no registered
-/// provider claims.
+/// The largest number of indexes that are asked for in one query, of those that no enabled provider
+/// claims.
 const AT_ONCE: usize = 128;
-/// The largest number of failed queries for indexes without an owner in one search. Each failure
-/// may cost a buffer of the largest size.
+/// The largest number of failed queries, in one search, for indexes that no enabled provider claims.
+/// Each failure may cost a buffer of the largest size.
 const FAILURES: usize = 64;
 /// The title indexes of the costly objects of Windows itself: Image, Process Address Space, Thread Details, Full Image,
-/// Job Object Details and Heap, in this order. They are not in `Global`, and so not among the indexes that are asked
-/// for in its place after it failed as a whole.
+/// Job Object Details and Heap, in this order. They are not in `Global`, so they are not asked for when a failed query
+/// for `Global` is read in parts.
 pub(crate) const COSTLY: [u32; 6] = [740, 786, 816, 1408, 1548, 1760];
 
 impl Service {
@@ -85,8 +85,8 @@ impl Service {
     }
 }
 
-/// Indexes that are asked for in one query, and their owner as a position in the list of services;
-/// `None` for indexes without an owner.
+/// Indexes that are asked for in one query, and their owner, the enabled provider that claims them,
+/// as a position in the list of services; `None` if no enabled provider claims them.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Group {
     pub(crate) owner: Option<usize>,
@@ -94,7 +94,7 @@ pub(crate) struct Group {
 }
 
 /// Divides a query into groups: one for each enabled provider that has wanted indexes, then groups
-/// of indexes without an owner.
+/// of indexes that no enabled provider claims.
 ///
 /// `named` are all indexes that have a name; they are used for a query that is not a list of
 /// indexes. `global` are the known objects of `Global`, which a query for `Costly` leaves out.
@@ -222,8 +222,8 @@ pub(crate) struct Split {
     pub(crate) hanging: Vec<TitleIndex>,
     /// The time at which the whole query is tried again.
     pub(crate) until: Instant,
-    /// Whether the damaged answer to the whole query has at least as many sound objects as the
-    /// parts. The whole query is then read, and not `name`.
+    /// Whether the whole query is read, and not `name`, because the parts give no more than its
+    /// damaged answer.
     pub(crate) is_whole: bool,
 }
 
@@ -284,7 +284,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Adds a fault for the indexes that were not asked for, because too many queries had failed
+    /// Adds faults for the indexes that were not asked for, because too many queries had failed
     /// before.
     fn add_left_out(&mut self, query: &ObjectQuery, source: &str) {
         let count = self.left_out.len();
@@ -326,7 +326,7 @@ impl<'a> Search<'a> {
         Ok(frame.damaged().first().map(|(_, error)| *error))
     }
 
-    /// Reads the objects of one provider. If that fails, or an object is damaged, adds a fault. The
+    /// Reads the objects of one provider. If that fails, or an object is damaged, adds faults. The
     /// sound objects of a damaged reply are kept.
     fn one(&mut self, query: &ObjectQuery, service: &Service, indexes: &[TitleIndex]) {
         let (kind, why) = match self.read(indexes) {
@@ -353,8 +353,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Reads indexes without an owner. A list that fails is divided in halves, and each half is
-    /// read alone; an index that fails alone gets a fault.
+    /// Reads indexes that no enabled provider claims. A list that fails is divided in halves, and
+    /// each half is read alone; an index that fails alone gets a fault.
     fn halve(&mut self, indexes: &[TitleIndex], source: &str) {
         if self.failures >= FAILURES {
             self.left_out.extend(indexes);
@@ -414,13 +414,13 @@ fn blame(service: &Service, why: &str, host: Option<&str>) -> String {
     )
 }
 
-/// The end of an error message for the case that every query of a registry fails: it names the
-/// providers that may be the cause, and the command that tests one. Empty if there is no such
-/// provider.
+/// The end of an error message for the case that every query of a registry fails: it names up to
+/// five enabled providers that may be the cause, and the command that tests one. Empty if there is
+/// no such provider.
 ///
 /// Windows asks a provider with an `Object List` only for the objects of the list. So only
 /// providers without a list are suspected when every query fails. There are three exceptions, in
-/// which all providers are suspected: on a system that asks `everybody` (Wine), after a hang (one
+/// which all enabled providers are suspected: on a system that asks `everybody` (Wine), after a hang (one
 /// provider that hangs may hold up the others), and if every provider has a list.
 pub(crate) fn way_out(
     services: &[Service],
@@ -501,8 +501,8 @@ mod tests {
         assert!(backwards.candidates().is_empty() && !backwards.owns(TitleIndex(5)));
     }
 
-    /// The made-up registry answers every list without objects, except that a list with a bad index
-    /// fails.
+    /// At first, the made-up registry fails for the lists with a bad index, and answers all other
+    /// lists without objects.
     #[test]
     fn failing_indexes_without_an_owner_are_found_by_halving() {
         let mut asked = 0;

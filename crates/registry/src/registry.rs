@@ -47,8 +47,8 @@ pub enum RegistryKey<'a> {
     Language(&'a str),
 }
 
-/// The highest title indexes of a registry and the time at which they were written. They change
-/// with each registration of a provider.
+/// The highest title indexes of a registry and the time at which they were written. At least one of
+/// the three changes with each registration of a provider.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LastTitles {

@@ -25,7 +25,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The most queries that are remembered, with the sizes of their answers. A program makes only a
+/// The most queries that are remembered, each with the size of its buffer. A program makes only a
 /// few. A query beyond this number makes the source forget all others.
 const REMEMBERED: usize = 256;
 
@@ -47,7 +47,7 @@ fn stays_away(host: Option<&str>) -> String {
 /// another thread, without a wait, and not before each of its calls has returned. Buffers grow by
 /// doubling. A query that is repeated allocates nothing and takes one call of `RegQueryValueExW`.
 ///
-/// A collection takes as long as its slowest provider, and never ends if a provider hangs, unless
+/// A collection waits for each provider that it asks, and never ends if one of them hangs, unless
 /// calls [have timeouts](RegistrySource::with_timeouts).
 pub struct RegistrySource {
     name: String,
@@ -73,8 +73,8 @@ pub struct RegistrySource {
     /// Whether an object of unknown cost was found after `Global` was listed. The object may be
     /// part of `Global` by now.
     unsure: bool,
-    /// Whether `Global` was collected. After that, a provider of which no object was seen counts as
-    /// one that gave none.
+    /// Whether `Global` was collected since the last registration. After that, a provider of which
+    /// no object was seen counts as one that gave none.
     asked_all: bool,
     /// The objects that were asked for by index so that the catalogue could list them.
     looked_for: Vec<TitleIndex>,
@@ -161,9 +161,9 @@ impl RegistrySource {
     /// A source over registries that `make` makes, with timeouts for the calls that performance
     /// libraries answer. After a timeout each provider is asked alone, with half of
     /// [`Timeouts::call`] as its timeout, and providers that hang are left out. Such a request takes
-    /// one timeout, which may be [`Timeouts::first_of_all`], half of one for each provider that
-    /// hangs, the time of each other provider alone, and at most one more timeout for the answer.
-    /// Keys are read without a timeout: on another machine this lasts until the network gives up.
+    /// one timeout, which may be [`Timeouts::first_of_all`], about half of one for each provider
+    /// that hangs, and the time of all other answers. Keys are read without a timeout: on another
+    /// machine this lasts until the network gives up.
     #[must_use]
     pub fn with_timeouts(name: &str, timeouts: Timeouts, make: Make) -> Self {
         let mut source = Self::over(name, Box::new(Watched::new(make, timeouts.call)));
@@ -428,11 +428,12 @@ impl Source for RegistrySource {
         Ok(services.into_iter().map(status).collect())
     }
 
-    /// For `Global`, or another machine's objects, the objects of `Global` and, if costly objects
-    /// were asked for before, those of `Costly`; a caller that does not need costly objects does
-    /// not wait for their collection. For `Costly`, the objects of both, of which the costly ones
-    /// are collected for this. For a list of objects, the listed objects that exist and all objects
-    /// that are known already; the registry is asked only for the unknown ones.
+    /// The catalogue. For `Global`, or another machine's objects, it lists the objects of `Global`
+    /// and, if costly objects were asked for before, those of `Costly`; a caller that does not need
+    /// costly objects does not wait for their collection. For `Costly`, it lists the objects of
+    /// both, of which the costly ones are collected for this. For a list of objects, it lists the
+    /// listed objects that exist and all objects that are known already; the registry is asked only
+    /// for the unknown ones.
     fn catalogue(&mut self, ask: &Ask) -> Result<Arc<Catalogue>, SourceError> {
         self.notice_changes();
         match &ask.objects {

@@ -17,8 +17,8 @@ const MOST: usize = 64;
 /// The size of a title in bytes, without its text, by which the titles of several languages are limited together.
 const TITLE: usize = 64;
 
-/// The largest size of the titles of all languages that are kept of a machine, in bytes. Forty languages have some
-/// hundred megabytes. A machine that sends lists without end in each would fill all memory.
+/// The size in bytes of the loaded titles of a machine above which no further language is loaded. Forty languages have
+/// some hundred megabytes. A machine that sends lists without end in each would fill all memory.
 pub(crate) const ALL_TITLES: usize = 256 << 20;
 
 /// A language with titles.
@@ -89,10 +89,11 @@ fn has_own_titles(registry: &mut dyn PerfRegistry) -> bool {
 
 /// Loads the titles of a language, names and help texts.
 ///
-/// `Counter LLL` of `HKEY_PERFORMANCE_DATA` is read first. If that fails, the list comes from the
-/// keys `HKEY_PERFORMANCE_NLSTEXT` and `HKEY_PERFORMANCE_TEXT`. If the list ends before Last
-/// Counter, the keys below `Perflib` add to it. If no list can be read, the first error is
-/// returned; the error that a list does not exist is returned only if there was no other error.
+/// `Counter LLL` of `HKEY_PERFORMANCE_DATA` is read first. If that fails, the list comes from
+/// `HKEY_PERFORMANCE_NLSTEXT` for the user's language, and from `HKEY_PERFORMANCE_TEXT` for English.
+/// If the list ends before Last Counter, the keys below `Perflib` add to it. If no list of names can
+/// be read, the first error is returned; the error that a list does not exist is returned only if
+/// there was no other error.
 /// The number is the size of the titles in bytes, with [`TITLE`] for each.
 pub(crate) fn load(
     registry: &mut dyn PerfRegistry,

@@ -17,12 +17,13 @@ const LEFT_BEHIND: usize = 8;
 /// A function that makes a registry for one thread.
 pub type Make = Box<dyn Fn() -> Box<dyn PerfRegistry> + Send>;
 
-/// A registry with a timeout on each call, whatever a provider does.
+/// A registry with a timeout on each call that performance libraries answer, whatever a provider
+/// does.
 ///
 /// Windows collects on the calling thread. A call that does not return in time fails with
 /// `ERROR_TIMEOUT`, and its thread is left behind; the next call is made on another thread. Values
-/// and keys that are read without the libraries of providers are read on the caller's thread; for
-/// another machine this takes a second connection.
+/// and keys that are read without the libraries of providers are read on the caller's thread and
+/// without a timeout; for another machine this takes a second connection.
 pub(crate) struct Watched {
     make: Make,
     own: Box<dyn PerfRegistry>,

@@ -10,14 +10,14 @@ use perfhive_format::{LanguageId, TitleIndex};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The title index of Process. Process and Thread always come from the same source, since threads
-/// refer to processes.
+/// The title index of Process. If the first source lacks Process or Thread, a decision names both
+/// for the second source, since threads refer to processes.
 const PROCESS: TitleIndex = TitleIndex(230);
 /// The title index of Thread.
 const THREAD: TitleIndex = TitleIndex(232);
 
-/// The timeout of a call in a check or a trial, and of all calls of a broken first source. It is
-/// short because readers wait for these calls.
+/// The timeout of a call that only tests whether the first source answers (a check or a trial), and
+/// of a call of a broken first source. It is short because readers wait for these calls.
 const TRIAL: Duration = Duration::from_millis(500);
 
 /// A decision: the state of the first source, and the objects for which the second source is used.
@@ -52,8 +52,9 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         self.trial.objects = ObjectQuery::Indexes(tried.clone());
     }
 
-    /// Brings the decision up to date: at the first call, if a wanted object was not looked for
-    /// yet, if the generation of the first source changed, or if it is time for a trial.
+    /// Makes the decision at the first call, and later brings it up to date: if the generation of
+    /// the first source changed, by a trial if it is time for one and, while the first source is
+    /// not broken, if a wanted object was not looked for yet.
     ///
     /// # Errors
     /// If the second source cannot be read.
@@ -137,8 +138,9 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         result
     }
 
-    /// Makes a trial: asks the first source again for objects that were missing. After the second
-    /// trial in a row that delivered such objects, makes a new decision.
+    /// Makes a trial: asks the first source again for the wanted objects. After the second success
+    /// in a row, makes a new decision. A success is an answer with an object that was missing or, if
+    /// the first source was broken, any answer.
     fn try_again(&mut self) {
         let tried = self.try_first();
         let missing = self.decision.as_ref().map_or(&[][..], |decision| &decision.objects);
@@ -160,7 +162,7 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
     /// Makes a new decision: the second source is used for each object that was looked for and that
     /// the first source lacks. The first source lacks an object if `catalogue` does not list it. If
     /// `delivered` is given, the objects that a check or trial delivered, it also lacks those that
-    /// are not in there. If it lacks Process or Thread, both are taken from the second source.
+    /// are not in there. If it lacks Process or Thread, the second source is used for both.
     fn settle(&mut self, catalogue: &Catalogue, delivered: Option<&[TitleIndex]>) {
         let looked_at = &self.looked_at;
         let lacks = |name: &TitleIndex| {
@@ -195,8 +197,8 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
     }
 
     /// Handles an event at the first source. If the event leaves open whether the whole source is
-    /// broken or only the wanted objects are missing, makes a check. The outcome may be a new
-    /// decision. `error` is the error of the event, if it had one.
+    /// broken or only the wanted objects are missing, makes a check: asks for these objects with a
+    /// short timeout. The outcome may be a new decision. `error` is the error of the event, if it had one.
     pub(super) fn note(&mut self, event: Event, error: Option<&SourceError>) {
         let is_hang = match (self.whole.on(event, (self.clock)()), error) {
             (Next::Check { is_hang }, _) => is_hang,
@@ -215,8 +217,8 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         }
     }
 
-    /// Reads the catalogue after a check, and makes a new decision if objects are missing that were
-    /// not missing before.
+    /// Reads the catalogue after a check. Makes a new decision if objects are missing that were not
+    /// missing before, or if the catalogue cannot be read.
     fn list_again(&mut self) {
         let has = |name: &TitleIndex| self.tried.object(*name).is_some();
         let delivered: Vec<TitleIndex> = self.capable.iter().copied().filter(has).collect();
