@@ -132,8 +132,8 @@ impl Key {
     /// The capacity of `reply` is the size of the buffer. `layout` says whether the reply has to be
     /// repaired, as under Wine.
     ///
-    /// Bytes of the buffer that never belonged to the vector are set to zero before the call, since
-    /// a provider may claim more bytes than it wrote. That takes microseconds; the call takes a
+    /// Bytes of the buffer beyond the vector's length are set to zero before the call, since a
+    /// provider may claim more bytes than it wrote. That takes microseconds; the call takes a
     /// hundred or more.
     pub(crate) fn read(&self, name: &ValueName, layout: Layout, reply: &mut Vec<u8>) -> u32 {
         fill_up(reply);
@@ -184,8 +184,8 @@ impl Key {
         (code == SUCCESS && length == 4).then(|| u32::from_le_bytes(bytes))
     }
 
-    /// The time at which a value of the key, or a key below it, was last written, added or removed,
-    /// as a FILETIME; `None` if it cannot be read. Does not allocate.
+    /// The time at which a value of the key was last written or removed, or a key below it added or
+    /// removed, as a FILETIME; `None` if it cannot be read. Does not allocate.
     pub(crate) fn written(&self) -> Option<u64> {
         let mut time = NO_TIME;
         // SAFETY: the handle is open as long as `self` lives. Only the time is requested, a

@@ -2,10 +2,10 @@
 
 use crate::ffi;
 
-/// Calls a function with this thread's priority at the lowest of its class, and restores the priority
-/// afterwards, also after a panic. It is meant for the entry `lowered` of `provider_library!`, since
-/// Windows calls libraries on the thread of the reader. A priority that is that low already, or that
-/// cannot be read, is not changed.
+/// Calls a function with this thread's priority at the lowest above idle, and restores the priority
+/// afterwards, also after a panic. `at_lower_priority` is meant for the entry `lowered` of
+/// `provider_library!`, since Windows calls libraries on the thread of the reader. A priority that is
+/// that low already, or that cannot be read, is not changed.
 pub fn at_lower_priority(work: &mut dyn FnMut()) {
     let _lowered = Lowered::begin();
     work();

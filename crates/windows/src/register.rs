@@ -329,9 +329,9 @@ fn languages() -> Vec<LanguageId> {
         .collect()
 }
 
-/// Whether the registered titles `old` equal the titles `new`, in the machine's languages. A
-/// difference in surrounding quotation marks, which some loaders keep, does not count: it needs no
-/// new indexes.
+/// Whether the registered titles `old` equal the titles `new`, in the machine's languages. A text of
+/// `old` may still have the quotation marks that `allot::quoted` put around it for the loader, since
+/// some loaders keep them.
 fn same(old: &[ProvidedTitles], new: &[ProvidedTitles], languages: &[LanguageId]) -> bool {
     type Texts = BTreeMap<u32, String>;
     let texts = |list: &TitleList| -> Texts {
@@ -372,7 +372,7 @@ fn has_no_rest(name: &str) -> Result<(), RegisterError> {
 }
 
 /// Registers a provider with titles; `offsets` are those of its objects. Returns the registration
-/// as the registry then has it. After a failure nothing of the registration is left.
+/// as the registry then has it. After a failure, what was written is removed if possible.
 fn add(
     mut made: Registration,
     offsets: &[u32],
@@ -466,8 +466,8 @@ fn take_back(name: &str) -> Result<(), RegisterError> {
     Ok(())
 }
 
-/// Writes a provider's warning to the event log (Application) with the source `Perfhive`. It is meant
-/// for the entry `report` of `provider_library!`.
+/// Writes a provider's warning to the event log (Application) with the source `Perfhive`. The
+/// function is meant for the entry `report` of `provider_library!`.
 pub fn report_event(provider: &str, message: &str) {
     ffi::report_event("Perfhive", &format!("{provider}: {message}"));
 }

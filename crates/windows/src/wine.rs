@@ -22,7 +22,7 @@ pub fn is_wine() -> bool {
 #[cfg(test)]
 mod tests {
     /// The compiler keeps other files than these two from using the repair; this test checks that
-    /// they do so in one place, behind one condition.
+    /// these two use it in one place, behind one condition.
     #[test]
     fn the_repair_is_reached_in_one_place_behind_one_condition() {
         let files = [include_str!("wine/layout.rs"), include_str!("wine.rs")];

@@ -545,8 +545,8 @@ fn warm_samples_allocate_nothing() {
     assert_eq!(snapshot.objects().count(), 4);
 }
 
-/// The number of allocations of a sample that the snapshot did not report, and whether it
-/// reported any.
+/// The number of allocations of a sample, but 0 if the snapshot reports that it has grown; and
+/// whether the snapshot reports this.
 fn unreported(machine: &mut Broker, request: &Ask, snapshot: &mut Snapshot) -> (u64, bool) {
     let ((), taken) = count(|| machine.collect(request, snapshot).unwrap());
     (if snapshot.has_grown() { 0 } else { taken.count }, snapshot.has_grown())

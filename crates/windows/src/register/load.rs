@@ -200,8 +200,8 @@ const FOLDERS: u32 = 64;
 struct Folder(PathBuf);
 
 impl Folder {
-    /// A new folder below the one for temporary files, which gives it its access rights. Its name has this process's
-    /// ID. An error if it cannot be made.
+    /// A new folder in the folder for temporary files, from which the new folder inherits its access rights. The name
+    /// of the new folder has this process's ID. An error if the new folder cannot be made.
     fn new() -> Result<Self, RegisterError> {
         let temporary = std::env::temp_dir();
         let mut number = 0;

@@ -22,8 +22,8 @@ const SHIFT: usize = 88;
 /// The byte of the mark. Read as the length of an object, the mark exceeds any buffer.
 const MARK: u8 = 0xEE;
 
-/// The number of bytes at the start of a buffer that are marked: a header with the longest machine
-/// name (256 units), and the 88 bytes behind it.
+/// The number of bytes at the start of a buffer that are marked: enough for a header with the longest
+/// machine name (256 units) and the 88 bytes behind it.
 const MARKED: usize = 1024;
 
 /// The layout of replies, which depends on the system that gives them.
