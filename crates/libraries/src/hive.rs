@@ -90,8 +90,8 @@ impl fmt::Display for HiveFault {
     }
 }
 
-/// The content of a hive: the keys of each provider (`Services\*`), `Perflib`, and the names and
-/// help texts of each language.
+/// The content of a hive, a file that has the registrations of providers where there is no registry:
+/// the keys of each provider (`Services\*`), `Perflib`, and the names and help texts of each language.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hive {
     pub(crate) scope: Scope,

@@ -361,8 +361,8 @@ impl<'a> Made<'a> {
     }
 
     /// The offsets of the objects that `[objects]` lists; empty if there is no such section. A line
-    /// with another kind of key is left out with a warning. An error if a symbol has no usable
-    /// offset.
+    /// with a key other than `SYMBOL_LLL_NAME` is left out with a warning. An error if a symbol has
+    /// no usable offset.
     fn objects(
         &mut self,
         sections: &Sections<'_>,

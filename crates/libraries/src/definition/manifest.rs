@@ -22,7 +22,7 @@ const MAX_NODES: u32 = 1 << 20;
 /// The most bytes of all names and descriptions together: more than a hive takes.
 const MAX_TEXTS: usize = 16 << 20;
 /// The most attributes of an element: more than any element has. The XML reader compares each
-/// attribute with each other one, which would take hours for thousands.
+/// attribute with each other one, which would take hours for millions.
 const MAX_ATTRIBUTES: usize = 256;
 
 /// The most times that `xmlns` may stand in a manifest: more often than any manifest names a
@@ -339,8 +339,8 @@ impl<'a> Reader<'a> {
     }
 
     /// The counter that an element `<counter>` declares. `offset` is the offset of its name; `structs` are the names of
-    /// the structures of its set, and a `field` without a `struct` lies in the first of them. An error if an attribute
-    /// is missing or invalid.
+    /// the structures of its set, and a `field` without a `struct` lies in the first of them. An error if a required
+    /// attribute is missing, or an attribute is invalid.
     fn counter(
         &mut self,
         node: Node<'a, 'a>,

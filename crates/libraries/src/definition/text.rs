@@ -7,8 +7,8 @@ use perfhive_format::{FileEncoding, LanguageId};
 use std::io::Read as _;
 use std::path::Path;
 
-/// The largest definition file that is read. The largest known ones have some hundred
-/// kilobytes.
+/// The size of the largest definition file that is read, in bytes. The largest known ones have some
+/// hundred kilobytes.
 const LIMIT: u64 = 16 << 20;
 
 /// The words for what to do about a file that is not a definition file.

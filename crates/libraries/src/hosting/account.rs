@@ -23,7 +23,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime};
 
 /// The number of failures in a row, or of readers' waits in vain in a row, that puts a provider
-/// into quarantine: as many as in a broker by default.
+/// into quarantine, a state in which its library is not called.
 const QUARANTINE_AFTER: u32 = 5;
 /// The divisor of the usual patience for a provider for which a reader has waited in vain.
 const PROBATION: u32 = 4;
@@ -33,7 +33,7 @@ const FADES: u32 = 64;
 /// The least time between two writes that only add the tally of collections.
 const WRITE_EVERY: Duration = Duration::from_secs(5);
 /// The longest time that a write of the account that must not be lost, such as that of a failure,
-/// waits for other programs that hold the lock. Other writes do not wait.
+/// waits for other programs that hold the lock. A reader's other writes do not wait.
 const LOCK_PATIENCE: Duration = Duration::from_millis(100);
 
 /// The identity of a library's file: device, inode, seconds and nanoseconds of the last change,
@@ -57,8 +57,8 @@ struct Inner {
     /// The collections that the file does not count yet.
     unwritten: CollectionTally,
     /// The fingerprint of the account that was in the file at first, if that account was about
-    /// another library, registration or test level; `None` otherwise. Only an account with this
-    /// fingerprint may be replaced by this one.
+    /// another library, registration or test level; `None` otherwise. In the
+    /// file, this account may replace only the account with that fingerprint.
     replaces: Option<u64>,
     /// The stamp of the file as last read or written; `None` if it was neither.
     stamp: Option<FileStamp>,
@@ -157,8 +157,8 @@ impl Account {
     }
 
     /// The time that a reader without a deadline waits for the provider: twice the longest recent
-    /// time of a call, which counts as five minutes at most, but never less than `usual`. After a
-    /// reader waited in vain, and until a call returns, the least time is a quarter of `usual`.
+    /// time of a call, which counts as five minutes at most, but at least `usual`, or a quarter of
+    /// `usual` after a reader waited in vain and until a call returns.
     pub(crate) fn patience(&self, usual: Duration) -> Duration {
         let inner = lock(&self.inner);
         let least = if inner.record.late > 0 { usual / PROBATION } else { usual };

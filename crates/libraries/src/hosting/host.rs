@@ -21,7 +21,8 @@ use std::fs::File;
 use std::process::ExitCode;
 
 /// Runs the host until its reader closes the library or ends. A program that is its own host calls
-/// this function first in `main` and returns the result.
+/// this function first in `main` if it was started with the arguments of its
+/// [`HostCommand`](crate::HostCommand), and returns the result.
 #[must_use]
 pub fn main() -> ExitCode {
     if rustix::net::sockopt::socket_type(rustix::stdio::stdin()).is_err() {

@@ -97,11 +97,11 @@ pub(crate) struct HostedLibrary {
     process: Option<HostProcess>,
     /// The call at which the process is still at work; `None` if there is no such call.
     in_flight: Option<CallInFlight>,
-    /// The collection that was sent before [`collect`](Self::collect) is called; `None` if none
-    /// was.
+    /// The collection that [`begin`](Self::begin) or [`go_on`](Self::go_on) sent, and that
+    /// [`collect`](Self::collect) has not waited for yet; `None` if there is none.
     begun: Option<BegunCall>,
-    /// The failure that came up when a collection was sent before [`collect`](Self::collect) is
-    /// called, which then returns it; `None` if there was no failure.
+    /// The failure of [`begin`](Self::begin) or [`go_on`](Self::go_on), which the next
+    /// [`collect`](Self::collect) returns; `None` if they did not fail.
     early: Option<CallFault>,
     /// The note of the last Open about the confinement of the process, until a [`Call`] takes it;
     /// `None` if there is none.

@@ -8,7 +8,7 @@
 use perfhive_engine::GuardedBuffer;
 
 const GUARD: usize = GuardedBuffer::GUARD;
-/// The size of the inaccessible pages on each side, in bytes: more than a page on every
+/// The size of the inaccessible pages on each side, in bytes: at least a page on every supported
 /// system.
 pub(crate) const FENCE: usize = 64 << 10;
 /// The memory between the inaccessible pages is a multiple of this many bytes. The bytes that

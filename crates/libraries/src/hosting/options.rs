@@ -81,10 +81,10 @@ pub struct HostOptions {
     pub host: Option<HostCommand>,
     /// The default address space that a host process may have, in bytes.
     pub memory_limit: u64,
-    /// The time that a reader without a deadline waits for libraries. Objects of a library that is
-    /// asked for the first time, and takes longer, appear later. A library that recently took
-    /// longer to collect gets twice its longest time. After a wait in vain a library gets a quarter
-    /// of the patience until one of its calls returns.
+    /// The time that a reader without a deadline waits for libraries, or twice the longest recent
+    /// time of a library's calls if that is longer. Objects of a library that is asked for the first
+    /// time, and takes longer, appear later. After a wait in vain for a library, a quarter of the
+    /// patience counts instead, until one of the library's calls returns.
     pub patience: Duration,
     /// The period in which the roster looks for replaced libraries, and describes anew the
     /// libraries with objects that keep changing.

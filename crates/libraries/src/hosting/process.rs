@@ -76,8 +76,8 @@ impl HostProcess {
     }
 
     /// Copies the guards of a buffer of `room` bytes, and its first `data` bytes, out of the shared
-    /// memory into `whole`. Returns `false` if `whole` is too short, or if the memory lacks some of
-    /// these bytes.
+    /// memory into `whole`. Returns `false` if that is not possible, such as when the memory lacks
+    /// some of these bytes.
     pub(crate) fn copy(&mut self, room: usize, data: usize, whole: &mut [u8]) -> bool {
         const GUARD: usize = GuardedBuffer::GUARD;
         let Some((body, behind)) = whole.split_at_mut_checked(GUARD + room) else { return false };

@@ -34,8 +34,9 @@ impl<F: FnMut() -> Option<Arc<Registrations>> + Send> RegistrationSource for F {
 
 /// The registered libraries as providers, one for each registration.
 ///
-/// The objects of a library are known from its account. Otherwise the library is asked for them, on
-/// a thread of its own, once a reader wants an object that the library may have. The reader waits at
+/// The objects of a library are taken from its account, a file that all programs of a user share. If
+/// that has none, the library is asked for them, on a thread of its own, once a reader wants an
+/// object that the library may have. The reader waits at
 /// most [`HostOptions::patience`] for the answers of all libraries together; objects of slower
 /// libraries appear later. A changed registration or a replaced library becomes a new provider.
 pub struct ExtensionRoster {

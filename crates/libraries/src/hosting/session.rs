@@ -349,7 +349,7 @@ impl Session for ExtensionSession {
 
 /// Adds the objects that Collect delivered to `out`, if they pass the tests. Objects that the
 /// provider may not give are left out with a warning. Adds the indexes of the others to
-/// `delivered`. An error code of Collect, and no objects with a report, are errors.
+/// `delivered`. An error code of Collect is an error, and so is a report without objects.
 fn take(
     state: &LibraryState,
     call: &Call,

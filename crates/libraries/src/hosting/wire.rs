@@ -84,7 +84,7 @@ pub(crate) struct Response {
     /// The time that Collect took, in nanoseconds.
     pub(crate) took: u64,
     /// The reason why the library could not be called; `None` if nothing failed. For
-    /// [`Request::Together`] the fault of the first wrong answer; its value string is in `reports`.
+    /// [`Request::Together`] the fault of the first wrong answer.
     pub(crate) failure: Option<String>,
     /// A note about the confinement of the process, such as a restriction that failed; only from Open.
     pub(crate) note: Option<String>,

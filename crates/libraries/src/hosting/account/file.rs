@@ -142,8 +142,8 @@ fn make(folder: &Path) -> io::Result<()> {
     owned(folder, &std::fs::symlink_metadata(folder)?)
 }
 
-/// Sets options so that opening a file with them refuses links and does not block on a pipe.
-/// Returns the same options.
+/// Sets options so that opening a file with them does not follow links, and does not block on a
+/// pipe. Returns the same options.
 fn no_link(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     {

@@ -80,8 +80,8 @@ impl Check {
         objects(&bytes).map(name_of).collect()
     }
 
-    /// Makes several threads collect different objects at the same time. Whether all answers are
-    /// right becomes a finding.
+    /// Makes several threads collect at the same time, with different requests. Whether all answers
+    /// are right becomes a finding.
     pub(super) fn collect_together(&mut self) {
         let names: Vec<TitleIndex> =
             self.known.descriptions().iter().map(|object| object.spec.name).collect();

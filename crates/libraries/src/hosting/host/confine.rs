@@ -34,11 +34,11 @@ const MOST_FILES: u64 = 1024;
 const MOST_THREADS: u64 = 512;
 /// The number of the user and of the group that own no files.
 const NOBODY: u32 = 65_534;
-/// The capability to read files of any owner. The restriction of files still applies: with both, a
-/// library reads only the files that it is registered to read.
+/// The capability to read files of any owner. The restriction of files
+/// ([`restrict_files`]) still applies.
 const READS_ALL: CapabilitySet = CapabilitySet::DAC_READ_SEARCH;
-/// The number of the system call `fchmodat2`, which exists since Linux 6.6, on every architecture
-/// with a filter.
+/// The number of the system call `fchmodat2` on every architecture with a filter. The call exists
+/// since Linux 6.6.
 const FCHMODAT2: i64 = 452;
 /// The number of the system call `setxattrat`, which exists since Linux 6.13, as `removexattrat`
 /// does.
@@ -68,8 +68,9 @@ const SYSTEM: [&str; 8] = [
 ];
 
 /// Gives up the rights that a provider does not need. Returns a note about rights that could not be
-/// given up; `None` if all were. The process has one thread before, and a second one afterwards,
-/// which ends the process with its reader. An error means that the reader has ended, or that a step
+/// given up and about a library that cannot be read; `None` if there is nothing to note. The process
+/// must have one thread. From Linux 5.3 on, a second one is started, which ends the process with its
+/// reader. An error means that the reader has ended, or that a step
 /// failed without which the library must not be loaded.
 pub(super) fn confine(request: &OpenRequest) -> Result<Option<String>, Errno> {
     let parent = rustix::process::getppid();

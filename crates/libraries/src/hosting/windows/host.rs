@@ -26,7 +26,8 @@ use windows_sys::Win32::System::Threading::{GetCurrentProcess, TerminateProcess}
 pub(crate) const PIPES: &str = "PERFHIVE_HOST_PIPES";
 
 /// Runs the host until its reader closes the library or ends. A program that is its own host calls
-/// this function first in `main` and returns the result.
+/// this function first in `main` if it was started with the arguments of its
+/// [`HostCommand`](crate::HostCommand), and returns the result.
 #[must_use]
 pub fn main() -> ExitCode {
     let Some((requests, answers)) = pipes() else {
@@ -66,7 +67,7 @@ unsafe extern "system" fn crash(exception: *const EXCEPTION_POINTERS) -> i32 {
 pub(crate) const OTHER_VERSION: i32 = 86;
 
 /// The pipes for requests and answers, which processes that the library starts do not inherit.
-/// `None` if the reader named none.
+/// `None` if the reader named no two pipes.
 fn pipes() -> Option<(File, File)> {
     let named = std::env::var(PIPES).ok()?;
     let (requests, answers) = named.split_once(',')?;
