@@ -14,8 +14,8 @@ use alloc::vec::Vec;
 
 /// The position of one number, the same in every counter block of an object.
 ///
-/// A number of 4 bytes is read as the upper half of the 8 bytes that end with it. These 8 bytes are
-/// always in the block: a counter block begins with its length, so at least 4 bytes lie before
+/// A number of 4 bytes is read as the upper half of the 8 bytes that end with it. These 8 bytes never
+/// begin before the block: a counter block begins with its length, so at least 4 bytes lie before
 /// every number. One load, one check against the block's end and one shift thus serve both widths,
 /// without a branch on the width and without a special case at the end of the block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

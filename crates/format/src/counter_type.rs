@@ -133,9 +133,9 @@ impl CounterType {
     /// perfhive's own type of a counter that marks the counters without a value for an instance: a
     /// number of 8 bytes. Its bit N is set if the counter with the index N (from 0) has no value. A
     /// second counter of this type has the bits of the counters with the indexes 64 to 127, and so
-    /// on. A counter without a bit always has a value. The type is a base, so that readers do not
-    /// show it. If the counter block ends before this number, it marks no counter. Windows has no
-    /// such type: there a value that does not exist is 0.
+    /// on. A counter without a bit is not marked. The type is a base, so that readers do not show
+    /// it. If the counter block ends before this number, no counter is marked. Windows has no such
+    /// type: there a value that does not exist is 0.
     pub const ABSENT_VALUES: Self = Self(0x4003_057F);
 
     /// The number of bytes of data that the size facet states; `None` for variable length. For

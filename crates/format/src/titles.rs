@@ -251,8 +251,9 @@ impl TitleList {
         list
     }
 
-    /// Makes pairs of index and text from the strings and adds them to the list, with a fault for
-    /// each string that is skipped and not empty. Returns the number of all strings.
+    /// Makes pairs of index and text from the strings and adds them to the list. Strings that are
+    /// skipped and not empty become faults: the first [`STRAYS`] of them one each, all others
+    /// together one. Returns the number of all strings.
     fn pair(&mut self, strings: impl Iterator<Item = String>) -> usize {
         let mut pending = None;
         let mut count = 0;

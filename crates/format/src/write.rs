@@ -299,8 +299,9 @@ impl ObjectWriting<'_, '_> {
     ///
     /// # Errors
     /// [`WriteError::ValueCount`] for another number of values than counters,
-    /// [`WriteError::MixedLayouts`] for an object without instances or a bare definition,
-    /// [`WriteError::BadName`], [`WriteError::Full`]. The instance is then left out whole.
+    /// [`WriteError::MixedLayouts`] for an object without instances or after
+    /// [`metadata`](Self::metadata), [`WriteError::BadName`], [`WriteError::Full`]. The instance is
+    /// then left out whole.
     pub fn instance(&mut self, head: &InstanceHead<'_>, values: &[u64]) -> Result<(), WriteError> {
         self.template.check_count(values.len())?;
         self.instance_prefix(head, values)
@@ -310,7 +311,8 @@ impl ObjectWriting<'_, '_> {
     /// counter block ends behind them, so that a reader finds no value for the others.
     ///
     /// # Errors
-    /// As [`instance`](Self::instance).
+    /// As [`instance`](Self::instance), but [`WriteError::ValueCount`] for more values than counters,
+    /// or if the counter block would also hold the data of a counter that is given none.
     pub fn instance_prefix(
         &mut self,
         head: &InstanceHead<'_>,
@@ -326,8 +328,7 @@ impl ObjectWriting<'_, '_> {
     /// data.
     ///
     /// # Errors
-    /// As [`instance`](Self::instance), except for the number of values, and
-    /// [`WriteError::TooLong`] if the length of the counter block does not fit in 32 bits.
+    /// As [`instance`](Self::instance), except for the number of values.
     pub fn instance_bytes(
         &mut self,
         head: &InstanceHead<'_>,
@@ -345,8 +346,8 @@ impl ObjectWriting<'_, '_> {
     /// in which they are not instances.
     ///
     /// # Errors
-    /// [`WriteError::MixedLayouts`] for an object without instances or a bare definition,
-    /// [`WriteError::Full`].
+    /// [`WriteError::MixedLayouts`] for an object without instances or after
+    /// [`metadata`](Self::metadata), [`WriteError::Full`].
     pub fn instances_as_written(&mut self, bytes: &[u8], count: u32) -> Result<(), WriteError> {
         if !self.template.has_instances || !matches!(self.state, State::Open | State::Instances) {
             return Err(WriteError::MixedLayouts);
@@ -388,7 +389,8 @@ impl ObjectWriting<'_, '_> {
     /// As [`values`](Self::values), with values for the first `values.len()` counters only.
     ///
     /// # Errors
-    /// As [`values`](Self::values).
+    /// As [`values`](Self::values), but [`WriteError::ValueCount`] as for
+    /// [`instance_prefix`](Self::instance_prefix).
     pub fn values_prefix(mut self, values: &[u64]) -> Result<Self, WriteError> {
         self.become_single()?;
         self.put_block(values)?;
@@ -399,19 +401,18 @@ impl ObjectWriting<'_, '_> {
     /// length field.
     ///
     /// # Errors
-    /// As [`values`](Self::values), except for the number of values, and [`WriteError::TooLong`] if
-    /// the length of the counter block does not fit in 32 bits.
+    /// As [`values`](Self::values), except for the number of values.
     pub fn values_bytes(mut self, data: &[u8]) -> Result<Self, WriteError> {
         self.become_single()?;
         self.put_raw_block(data)?;
         Ok(self)
     }
 
-    /// Makes the object a bare definition, without instances or values.
+    /// Makes the object a bare definition, which has neither instances nor values.
     ///
     /// # Errors
     /// [`WriteError::MixedLayouts`] if the object already has instances or values, or is a bare
-    /// definition.
+    /// definition already.
     pub fn metadata(mut self) -> Result<Self, WriteError> {
         if self.state != State::Open {
             return Err(WriteError::MixedLayouts);
@@ -432,8 +433,8 @@ impl ObjectWriting<'_, '_> {
     /// # Errors
     /// [`WriteError::NoValues`] for an object without instances and without values,
     /// [`WriteError::TooManyValues`] for an object that a reader would refuse,
-    /// [`WriteError::TooLong`] if the length or the number of instances does not fit its field. The
-    /// object is then left out whole.
+    /// [`WriteError::TooLong`] if the number of instances does not fit its field. The object is then
+    /// left out whole.
     pub fn finish(mut self) -> Result<(), WriteError> {
         let count = match (self.state, self.template.has_instances) {
             (State::Open, false) => return Err(WriteError::NoValues),
