@@ -140,7 +140,8 @@ impl Drop for ActiveTime<'_> {
 ///
 /// Value and base change together, and readers see both changes or neither. An update of 1 to 16
 /// operations and 0 to half a second (0 to 2^29 - 1 of another unit) is one atomic addition; any
-/// other update is four. No addition waits; [`set`](Self::set) and [`get`](Self::get) may.
+/// other update is four additions. Counting never waits; [`set`](Self::set) and [`get`](Self::get)
+/// may.
 #[derive(Clone, Debug)]
 pub struct PairCounter {
     cells: [Cell; 7],
@@ -194,8 +195,8 @@ impl PairCounter {
         OperationTime { counter: self, start: Instant::now() }
     }
 
-    /// Sets the value and the base. Waits while another thread sets them or adds large or negative
-    /// numbers.
+    /// Sets the value and the base. Waits while another thread sets them or makes an update of four
+    /// additions.
     pub fn set(&self, value: u64, base: u64) {
         while self.guard.holds() && !self.pair().try_set(value, base) {
             std::thread::yield_now();
@@ -203,7 +204,7 @@ impl PairCounter {
     }
 
     /// The value and the base, in this order, at one moment. Waits while another thread sets them or
-    /// adds large or negative numbers.
+    /// makes an update of four additions.
     #[must_use]
     pub fn get(&self) -> (u64, u64) {
         loop {

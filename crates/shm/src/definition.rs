@@ -70,9 +70,9 @@ impl CounterDeclaration {
     }
 }
 
-/// The number of nanoseconds in a tick of a type with a time as value: 100, or 0 if the ticks are
-/// those of the reader's performance counter. `None` for other types. Programs count all such times
-/// in nanoseconds, but for those that [`wants_seconds`].
+/// The number of nanoseconds in a tick of a type with a time as value, which programs count in
+/// nanoseconds: 100, or 0 if the ticks are those of the reader's performance counter. `None` for all
+/// other types, among them those for which [`wants_seconds`] is `true`.
 pub(crate) fn nanoseconds_per_tick(counter_type: CounterType) -> Option<u64> {
     let CounterKind::Counter(subtype) = counter_type.kind() else { return None };
     if wants_seconds(counter_type) {

@@ -17,8 +17,8 @@ pub struct PublishError {
 pub enum PublishErrorKind {
     /// The definitions are invalid: a name twice, no counters, text too long.
     BadDefinition,
-    /// The name is wrong: the category has no such counter or no instances, or the name is invalid
-    /// for an instance.
+    /// The name is wrong for the call: for example, the category has no such counter, or the name is
+    /// invalid for an instance.
     BadName,
     /// The declared number of instances is reached. A removed instance counts while there are handles to it.
     Full,

@@ -66,8 +66,8 @@ pub(crate) enum Cleared {
     InUse,
     /// The file was removed.
     Removed,
-    /// The file was left in place: no process holds it, but it belongs to another user, or nothing
-    /// shows that it is a file of counters.
+    /// The file was left in place although no process holds it: for example, it belongs to another
+    /// user.
     Left,
 }
 

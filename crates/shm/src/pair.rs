@@ -142,9 +142,8 @@ const VALUE_BITS: u64 = u64::MAX >> (u64::BITS - SIZES.value);
 const BASE_BEHIND: u64 = 1 << (TAG - 1);
 /// The distance at which the anchor of the value is renewed: half of its range.
 const VALUE_BEHIND: u64 = 1 << (SIZES.value - 1);
-/// The bits of the tagged number of which one changes when the base passes a multiple of
-/// `look_base` or the value a multiple of `look_value`. (The carry of the base counts with the
-/// value, and is less than 1 for each update.)
+/// The bits of the tagged number of which at least one changes when the base passes a multiple of
+/// `look_base`, or the value with the base's carry a multiple of `look_value`.
 const LOOK: u64 = (BASE_BITS & !(SIZES.look_base - 1)) | !((SIZES.look_value << TAG) - 1);
 
 /// The seven numbers of a counter with a base.
@@ -494,8 +493,8 @@ mod models {
 
     type Update = fn(&Pair<'_, AtomicU64>);
 
-    /// Threads that do these at once, and a reader; every value read is three times its base, and
-    /// in the end nothing is missing.
+    /// Runs threads that make `updates` at once, and a reader. Checks that every value read is three
+    /// times its base, and that at the end nothing is missing.
     fn check_at(start: u64, behind: u64, updates: &'static [Update], end: &'static [u64]) {
         let mut builder = loom::model::Builder::new();
         // Three threads and the reader are as many as take a minute.
@@ -547,8 +546,8 @@ mod models {
         check_at(2, 7, &[ONCE, ONCE, ONCE], &[3]);
     }
 
-    /// A thread that counts beyond the range of its anchors: a reader that sees its last additions
-    /// sees that it renewed them.
+    /// A thread counts beyond the range of the anchors. A reader that sees the thread's last additions
+    /// also sees the anchors that the thread renewed.
     #[test]
     fn renewed_pair_is_read_with_its_new_values() {
         check_at(u64::MAX - 5, 7, &[|pair| (0..10).for_each(|_| pair.add(3, 1))], &[10]);

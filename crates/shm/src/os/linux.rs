@@ -202,8 +202,8 @@ fn namespace(which: &str) -> u64 {
 }
 
 /// The start time of a process, in clock ticks since the start of the machine: field 22 of
-/// `/proc/PID/stat`. `pid` is `None` for this process. `None` if the time cannot be read. This
-/// function is called again and again for every publisher, so it does not allocate.
+/// `/proc/PID/stat`. `pid` is `None` for this process. The result is `None` if the time cannot be
+/// read. This function is called again and again for every publisher, so it does not allocate.
 fn start_of(pid: Option<u32>) -> Option<u64> {
     let mut path = [0u8; 32];
     let mut rest = &mut path[..];
@@ -223,8 +223,9 @@ fn start_of(pid: Option<u32>) -> Option<u64> {
     rest.split_ascii_whitespace().nth(19)?.parse().ok()
 }
 
-/// A number that is constant for the life of this process, and 0 in a process forked from it: the
-/// kernel wipes the page. A forked process that needs such a number writes its own into the page.
+/// Tells the process that made the guard from processes forked from it. The page holds a number of
+/// the process, of which `token` is a copy. In a forked process the kernel wipes the page. A forked
+/// process that makes a guard of its own writes another number into the page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ForkGuard {
     page: &'static AtomicU64,

@@ -236,8 +236,8 @@ pub(crate) struct PublishedFile {
 }
 
 impl PublishedFile {
-    /// Removes the file. The mapping stays, and with it the file until the mapping ends, hidden
-    /// from readers.
+    /// Hides the file from readers. The mapping stays, and the file itself is removed when the
+    /// mapping ends.
     pub(crate) fn withdraw(&self) {
         drop(self.file.lock().unwrap_or_else(PoisonError::into_inner).take());
     }

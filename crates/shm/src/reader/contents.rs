@@ -239,8 +239,8 @@ impl Contents {
 
 impl Names {
     /// The name of the living instance in a slot, given as the slot's number and its two words. A
-    /// name that is not known yet is read. `None` if the slot has no living instance, if it changed
-    /// meanwhile, or if it cannot be read.
+    /// name that is not known yet is read. `None` if the slot has no living instance, or if the name
+    /// cannot be read or the slot changed while the name was read.
     fn name(
         &mut self,
         file: &(impl ReadAt + ?Sized),
@@ -409,8 +409,8 @@ mod tests {
         }
     }
 
-    /// A file of this many instances with this many averages; the listed ones (slot, counter) are
-    /// torn.
+    /// A file of `slots` instances with `pairs` averages each. An average is torn if `is_torn` returns
+    /// `true` for its slot and counter.
     fn file(
         slots: usize,
         pairs: usize,

@@ -155,8 +155,8 @@ impl Indexes {
     }
 }
 
-/// The facts by which a counter is the same counter in another version of its category: one with
-/// another type has other numbers.
+/// The name of a counter, its type and the type of its base. A counter of another version of the
+/// category is the same counter if all three are equal.
 type Identity<'a> = (&'a str, CounterType, Option<CounterType>);
 
 fn identity(counter: &PublishedCounter) -> Identity<'_> {

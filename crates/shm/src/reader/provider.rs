@@ -161,9 +161,9 @@ struct CategorySession {
     next_number: Arc<AtomicI32>,
     contents: Contents,
     names: HashMap<FileKey, Names>,
-    /// The file from which a category without instances was last read, which is no real one in the
-    /// first sample of a provider that replaces another; `None` if there was no file at the last
-    /// collection.
+    /// The file from which a category without instances was last read; `None` if there was no file
+    /// at the last collection. In a provider that replaces another, the key of no file before the
+    /// first collection.
     shown: Option<FileKey>,
     row: Vec<u64>,
 }

@@ -36,10 +36,10 @@ const MOST_GONE: usize = 64;
 /// [`Broker`](perfhive_engine::Broker): one provider for each category, whatever number of
 /// processes publish into it.
 ///
-/// Up to 64 categories that lost their publishers stay listed, without instances or values. A
-/// category that returns with the same counters has the same title indexes; if it returns with
-/// others, its object and the counters that it had before have the same. An unreadable file is a
-/// fault of every collection of `Global`.
+/// Up to 64 categories that lost their publishers stay listed, without instances or values. If such a
+/// category is published again, its object and the counters that it had before keep their title
+/// indexes. A file that cannot be read is a fault of every answer to
+/// [`Global`](perfhive_engine::ObjectQuery::Global).
 ///
 /// The broker's clock must count nanoseconds, as the default clock and Linux' clock do: with another
 /// clock, such as `NativeClock` of Windows, times of the performance counter would be wrong.
@@ -519,8 +519,8 @@ impl Folder {
     }
 }
 
-/// Chooses `most` of a folder's files, the same number of each user, so that many files of one user
-/// do not displace those of others.
+/// Chooses at most `most` of a folder's files, shared among users as [`share::fair`] says, so that
+/// many files of one user do not displace those of others.
 fn part_of_each(paths: Vec<PathBuf>, most: usize) -> Vec<PathBuf> {
     let mut users: BTreeMap<Option<User>, Vec<PathBuf>> = BTreeMap::new();
     for path in paths {
