@@ -149,7 +149,8 @@ impl BinaryLog<BufReader<File>> {
     ///
     /// # Errors
     /// [`SourceErrorKind::Malformed`] where the log has no sample that can be read, [`SourceErrorKind::Mismatch`] where
-    /// its samples are not of one machine, [`SourceErrorKind::Unavailable`] where the file cannot be read.
+    /// the frequency of its own machine's performance counter changes, [`SourceErrorKind::Unavailable`] where the file
+    /// cannot be read.
     pub(crate) fn open(path: &Path, before: &MadeUpNames) -> Result<Self, SourceError> {
         let failed = |cause| error(path, SourceErrorKind::Unavailable, cause);
         let file = BufReader::with_capacity(1 << 16, File::open(path).map_err(failed)?);

@@ -189,8 +189,8 @@ impl Capture {
         Ok(capture)
     }
 
-    /// The errors of titles that could not be captured, one for each language that is missing. The manifest has them as
-    /// well.
+    /// The errors of titles that could not be captured, one for each language that is missing or not complete. The
+    /// manifest has them as well.
     #[must_use]
     pub fn faults(&self) -> &[SourceError] {
         &self.faults

@@ -40,8 +40,8 @@ pub struct Excerpt {
     /// The time of the last seek; `None` for the excerpt's beginning.
     sought: Option<FileTime>,
     span: Option<Span>,
-    /// Whether the times of the whole recording go back somewhere; `None` until a sample behind the
-    /// end is read.
+    /// Whether the times of the whole recording go back somewhere; `None` until a sample later than
+    /// the excerpt's end is read.
     goes_back: Option<bool>,
 }
 

@@ -8,8 +8,8 @@ use perfhive_format::{FileTime, LanguageId};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The samples of one machine, taken from a recording with blocks of several machines, such as a log of the counters of
-/// several machines. The recording itself answers an ask for indexes with objects of its first machine. This source
-/// answers every ask with all objects of the machine that [`new`](Self::new) names.
+/// several machines. The recording itself answers an ask for objects by their title indexes with those of its first
+/// machine only. This source answers every ask with all objects of the machine that [`new`](Self::new) names.
 pub struct MachinePart {
     source: Box<dyn Source>,
     machine: String,

@@ -52,8 +52,8 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Appends a line, in one system call. A part of a line that could be written only in part is taken back, so that
-    /// the next line does not continue it.
+    /// Appends a line. If only a part of the line could be written, that part is cut off, so that the next line does
+    /// not continue it.
     pub(crate) fn push(&mut self, line: &Value) -> Result<(), SourceError> {
         let line = format!("{line}\n");
         let written = self.file.write_all(line.as_bytes());

@@ -33,8 +33,8 @@ const OF_PROCESSES: [(&str, u32); 4] = [
 ];
 
 impl MadeUpNames {
-    /// A set of names for logs without indexes. The names by which processes and threads are told apart have their
-    /// own indexes.
+    /// A set of names for logs without indexes. The names by which processes and threads are told apart have the
+    /// indexes that they have on Windows.
     pub(crate) fn of_processes() -> Self {
         let title =
             |(name, index): (&str, u32)| Title { index: TitleIndex(index), text: name.to_string() };

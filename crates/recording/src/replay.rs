@@ -52,8 +52,8 @@ pub(crate) trait Samples: Send {
     /// The next sample; `None` behind the last one.
     fn next(&mut self) -> Result<Option<Sample>, SourceError>;
 
-    /// Takes the faults of the recording's contents behind the last sample; empty before the end
-    /// was reached.
+    /// Returns, once, the faults of what the recording has behind its last sample; empty before the
+    /// end was reached.
     fn left(&mut self) -> Vec<Fault> {
         Vec::new()
     }
@@ -166,8 +166,8 @@ impl ReplaySource {
         Self::of_samples(name, blocks.into_iter().map(|block| vec![block.into()]))
     }
 
-    /// A source of samples of one or more blocks each: one block for each of the machine's
-    /// origins, and foreign machines' blocks. The first block of a sample is the machine's own.
+    /// A source of samples of one or more blocks each. The first block of a sample is one of the
+    /// recorded machine; the others may be of other machines.
     ///
     /// # Errors
     /// As [`new`](Self::new).

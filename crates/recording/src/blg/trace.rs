@@ -237,14 +237,14 @@ mod tests {
     use std::io::Cursor;
     use std::ops::Range;
 
-    /// What is not the same in a log that is written again, by its place in the first buffer: when and
-    /// by which process it was written, the processor's speed, the logger's memory, the time zone with
-    /// its names, and when the system was started.
+    /// The bytes of the first buffer that differ in a log that is written again: when and by which
+    /// process it was written, the processor's speed, the logger's memory, the time zone with its
+    /// names, and when the system was started.
     const OF_TRACE: [Range<usize>; 7] =
         [0x10..0x18, 0x50..0x54, 0x60..0x68, 0x78..0x80, 0x9c..0xa8, 0xa8..0x154, 0x158..0x160];
-    /// What is not the same in a log that is written again, by its place in a buffer behind the first one, and in an
-    /// event.
+    /// The bytes of a buffer behind the first one that differ in a log that is written again.
     const OF_BUFFER: [Range<usize>; 2] = [0x10..0x18, 0x38..0x48];
+    /// The bytes of an event that differ in a log that is written again.
     const OF_EVENT: [Range<usize>; 2] = [8..16, 40..48];
 
     /// A log without what is not the same when it is written again.

@@ -80,7 +80,8 @@ impl BinaryLogCounters {
     }
 
     /// Begins a further recording, in which indexes may stand for other names. The counters that are added from now on
-    /// are those of this recording. [`BinaryLogWriter::next_recording`] goes on in the same order.
+    /// are those of this recording. When samples are written, the recordings must follow in the same order
+    /// ([`BinaryLogWriter::next_recording`]).
     pub fn next_recording(&mut self) {
         self.recording += 1;
     }

@@ -199,7 +199,7 @@ impl Encoder {
     }
 
     /// The number, in the sample before, of the counterpart of the segment `number`, for which the segment `next` is
-    /// not the counterpart; `None` if there is none, and for a segment of counters. `is_listed` says whether `places`
+    /// not the counterpart; `None` if none is found, and for a segment of counters. `is_listed` says whether `places`
     /// is filled for this sample; it is set when that is done.
     fn find(&mut self, number: usize, next: usize, is_listed: &mut bool) -> Option<usize> {
         let segment = *self.sample.segment(number)?;

@@ -23,8 +23,8 @@ const MOST_TEXT: usize = 1 << 20;
 /// The largest number of bytes of text for each byte of the file, besides [`MOST_TEXT`]; a file with more is an error.
 /// Lines of a hundred sensors that never change reach some hundreds.
 const MOST_RATIO: u64 = 1024;
-/// The shortest time between two times at which lines are brought to the disk. This is done when lines are written or
-/// the recording ends, so the last lines before a pause wait until then.
+/// The shortest time between two times at which lines are brought to the disk before the recording ends. The last
+/// lines before a pause wait for the next ones, or for the recording's end.
 const SYNC: Duration = Duration::from_secs(10);
 /// The text that stands for a damaged frame: a line that cannot be read.
 const DAMAGED: &[u8] = b"?\n";

@@ -45,8 +45,9 @@ const TABLES: [CParameter; 3] = [
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RecordingOptions {
-    /// The longest time before a written sample is on the disk (`fdatasync`): the time that a power
-    /// failure can cost. 10 seconds by default; zero means after each sample.
+    /// The time after which the next sample that is written brings the file to the disk again
+    /// (`fdatasync`). A power failure can cost the samples since the last such sample. 10 seconds by
+    /// default; zero means with each sample.
     pub sync: Duration,
     /// The operating system that the source runs on, with version and architecture; `None` if it is
     /// not known.
@@ -55,8 +56,8 @@ pub struct RecordingOptions {
     pub interval: Option<Duration>,
     /// The size or time at which a new file begins; never by default.
     pub rotation: Rotation,
-    /// Whether an existing recording is replaced. By default it is continued. A file that does not begin as a recording
-    /// does is an error in both cases.
+    /// Whether an existing recording is replaced. By default it is continued. A file that is not empty and does not
+    /// begin as a recording does is an error in both cases.
     pub replaces: bool,
 }
 

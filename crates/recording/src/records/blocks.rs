@@ -165,9 +165,9 @@ impl EventBlocks {
         Some(self.events.len() - 1)
     }
 
-    /// Adds a sensor and returns its index. `None` if a sensor of another data source has the same
-    /// names, if the objects would have too many values (4096 with places that no sensor fills), or
-    /// if a name contains a NUL.
+    /// Adds a sensor and returns its index. `None` if a sensor with the same group, instance and name
+    /// was added before, if the objects would have too many values (more than 4096, with places that
+    /// no sensor fills), or if a name contains a NUL.
     pub(crate) fn add_sensor(&mut self, name: &SensorName) -> Option<usize> {
         let instance_name = name.instance().unwrap_or_default();
         if [name.group(), name.sensor(), instance_name].iter().any(|name| name.contains('\0')) {
@@ -236,8 +236,9 @@ impl EventBlocks {
         }
     }
 
-    /// Notes an event with the index `event`. `is_behind_gap` says that events of the name may be missing before it:
-    /// sections that were open then no longer count as open, so that no later end belongs to their starts.
+    /// Notes an event of the name with the index `event`. `is_behind_gap` says that events of the name may be missing
+    /// before this event: sections that were open then no longer count as open, so that no later end belongs to their
+    /// starts.
     pub(crate) fn note(&mut self, event: usize, kind: RecordKind, is_behind_gap: bool) {
         let Some(row) = self.events.get_mut(event) else { return };
         if is_behind_gap {

@@ -19,7 +19,7 @@ struct Row {
     name: String,
     /// The number of its row in `values`.
     row: usize,
-    /// The place among the instances of the next one with this name; `None` for the last one.
+    /// The place, among the instances, of the next instance with this name; `None` for the last one.
     next_of_name: Option<usize>,
 }
 
@@ -36,9 +36,10 @@ impl Object {
         self.values.get(from..from + self.counters).unwrap_or_default()
     }
 
-    /// For each instance, whether the sample has it. The columns name the instances of all lines, and those that are
-    /// not there have blank cells. An instance before another one of its name stays, since the number of the other one
-    /// counts it; and all stay while the object has no value at all, as rates have none in the first line.
+    /// For each instance, whether the sample has it. The columns name the instances of all lines; an instance that a
+    /// line lacks has blank cells there. Such an instance still counts as present if a later one of its name is, since
+    /// the number of the later one counts it. All count as present if the object has no value at all, as rates have
+    /// none in the first line.
     fn present(&self) -> Vec<bool> {
         let has_value = |row: &[u64]| row.iter().any(|bits| !f64::from_bits(*bits).is_nan());
         let mut present = vec![true; self.instances.len()];
