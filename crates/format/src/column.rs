@@ -83,7 +83,7 @@ pub enum BaseColumn {
     At(Column),
 }
 
-/// One counter of an object, with the positions of its data and base and its formula, as needed to
+/// One counter of an object: its formula, and the positions of its data and of its base, as needed to
 /// read its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterPlan {
@@ -293,10 +293,8 @@ impl<'a> Occupied<'a> {
     }
 }
 
-/// A copy of the definition part of an object, to tell whether a plan fits another sample.
-///
-/// Two samples of an object can be read with one plan exactly if their
-/// definitions are the same bytes; that comparison is cheaper than any hash.
+/// A copy of the definition part of an object, to tell whether a plan fits another sample. Comparing
+/// the bytes is cheaper than any hash.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Schema {
     object: TitleIndex,

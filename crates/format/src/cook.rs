@@ -197,9 +197,9 @@ pub struct CookOptions {
     /// Whether percentages below 0 become 0 and those above 100 become 100, as PDH does by default.
     /// Off by default.
     pub cap_percent: bool,
-    /// Whether both samples are known to be of the same instance. Then a wrap is undone if the
-    /// step is less than half the counter's range. Otherwise a step backwards gives no value. Off
-    /// by default.
+    /// Whether both samples are known to be of the same instance. Then a step backwards is taken for
+    /// a wrap, which is undone, if the step forward that it implies is less than half the counter's
+    /// range. Any other step backwards gives no value. Off by default.
     pub same_instance: bool,
 }
 

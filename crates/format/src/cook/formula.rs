@@ -125,8 +125,8 @@ impl Formula {
     /// if its facets make sense together.
     ///
     /// # Errors
-    /// [`CookError::IsBase`], [`CookError::IsText`] or [`CookError::NoData`] for a type that is no
-    /// number; [`CookError::NoFormula`] for facets that make no sense together.
+    /// [`CookError::IsBase`] for a base, [`CookError::IsText`] for a text, [`CookError::NoData`] for a
+    /// type without data; [`CookError::NoFormula`] for facets that make no sense together.
     pub fn of(kind: CounterType) -> Result<Self, CookError> {
         if kind == CounterType::PERF_DOUBLE_RAW {
             return Ok(Self::Double);
