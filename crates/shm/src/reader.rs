@@ -36,7 +36,7 @@ pub struct InstanceValues {
     pub values: Vec<u64>,
 }
 
-/// Decodes the bytes of a whole file of counters, which were read before.
+/// Decodes the bytes of a whole file of counters.
 ///
 /// # Errors
 /// If the bytes are not a file of version 2 of the layout.

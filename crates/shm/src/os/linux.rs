@@ -70,8 +70,8 @@ fn is_others(path: &Path, user: u32) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_dir() || meta.uid() != user)
 }
 
-/// The folder that changes when a user's folder appears or vanishes. It is checked at every
-/// collection, which must not allocate.
+/// The folder that changes when a user's folder appears or vanishes. It is checked at collections,
+/// which must not allocate.
 #[cfg(feature = "reader")]
 pub(crate) fn users_root() -> Option<&'static Path> {
     Some(Path::new(SHARED_MEMORY))
@@ -223,9 +223,9 @@ fn start_of(pid: Option<u32>) -> Option<u64> {
     rest.split_ascii_whitespace().nth(19)?.parse().ok()
 }
 
-/// Tells the process that made the guard from processes forked from it. The page holds a number of
-/// the process, of which `token` is a copy. In a forked process the kernel wipes the page. A forked
-/// process that makes a guard of its own writes another number into the page.
+/// A guard that holds in the process that made it, and not in processes forked from it. The page has
+/// a number of the process, and `token` is a copy of that number. In a forked process the kernel
+/// wipes the page. A forked process that makes a guard of its own writes another number into it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ForkGuard {
     page: &'static AtomicU64,
