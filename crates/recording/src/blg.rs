@@ -73,8 +73,8 @@ const MOST_BIAS: i64 = 14 * 3600 * FileTime::PER_SECOND;
 /// ns: a lag that differs more does not show the log's zone.
 const MOST_REST: u64 = 60 * FileTime::PER_SECOND as u64;
 
-/// The most machines of a log that have a frame in each sample. A machine beyond these has a frame only in the samples
-/// in which it has values.
+/// The most machines of a log that have a data block in each sample. A machine beyond these has a block only in the
+/// samples in which it has values.
 const MOST_MACHINES: usize = 256;
 
 /// The most [marks](Mark) of a log that are kept for seeking.

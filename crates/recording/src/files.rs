@@ -98,8 +98,8 @@ fn no_such_file(path: &Path, kind_of_file: &str) -> String {
     }
 }
 
-/// The form of a file that is neither a recording nor a data block, and what can be done with it;
-/// `None` for a file that may be a damaged block.
+/// The message for a file that is neither a recording nor a data block: its form, or what can be done
+/// with it. `None` for a file that may be a damaged block.
 pub(crate) fn other_form(path: &Path, bytes: &[u8]) -> Option<String> {
     const PACKED: [(&[u8], &str); 5] = [
         (b"PK\x03\x04", "a ZIP archive"),

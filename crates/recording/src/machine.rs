@@ -83,9 +83,9 @@ fn of_machine(catalogue: &Arc<Catalogue>, machine: &str) -> Arc<Catalogue> {
 /// A function that opens the recording once more.
 type Open = dyn Fn() -> Result<Box<dyn Source>, SourceError> + Send + Sync;
 
-/// The parts of one recording that are about single machines, as [`MachinePart`] is one. They read the recording
-/// together as long as they read it in step, as a query does: a log of 60 machines is not read 60 times. A part that
-/// is moved by itself reads a recording of its own.
+/// The parts of one recording, each about a single machine as a [`MachinePart`] is. As long as the parts are read in
+/// step, as a query does it, they share one reading of the recording: a log of 60 machines is not read 60 times. A part
+/// that is moved by itself opens the recording once more.
 pub struct MachineParts {
     open: Arc<Open>,
     reading: Arc<Mutex<Reading>>,

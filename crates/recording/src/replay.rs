@@ -32,8 +32,8 @@ impl From<(String, Vec<u8>)> for RecordedBlock {
 /// sample the error is [`EndOfData`](SourceErrorKind::EndOfData).
 ///
 /// An ask for `Global`, `Costly` or `Foreign` objects is answered with the blocks as recorded. An
-/// ask for indexes is answered with these objects of the first block's machine and the objects of
-/// their instances' parents, as Windows adds Process to Thread.
+/// ask for objects by their title indexes is answered with these objects of the first block's
+/// machine, and with the objects of their instances' parents, as Windows adds Process to Thread.
 pub struct ReplaySource {
     name: String,
     samples: Box<dyn Samples>,
@@ -166,8 +166,8 @@ impl ReplaySource {
         Self::of_samples(name, blocks.into_iter().map(|block| vec![block.into()]))
     }
 
-    /// A source of samples of one or more blocks each. The first block of a sample is one of the
-    /// recorded machine; the others may be of other machines.
+    /// A source of samples of one or more blocks each. The first block of a sample comes from the
+    /// recorded machine; the others may come from other machines.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -268,8 +268,8 @@ impl ReplaySource {
     }
 }
 
-/// The number of the origin that stands for a label, and the label itself; 0 and `None` without a label. The number is
-/// the same in every file, and is none that a live source has.
+/// The number that stands for a label as the origin of a frame, and the label itself; 0 and `None` without a label. The
+/// number is the same in every file, and is none that a live source has.
 pub(crate) fn origin_of(label: Option<&str>) -> (u64, Option<Arc<str>>) {
     let Some(label) = label else { return (0, None) };
     let mut hasher = DefaultHasher::new();

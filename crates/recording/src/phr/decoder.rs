@@ -10,8 +10,8 @@ use super::varint::{Input, unfold};
 /// The operation that ends a sample's list of segments. The list consists of operations: [`KEEP`],
 /// [`JUMP`], [`RAW`], [`ALIKE`] and at last this one.
 pub(super) const END: u8 = 0;
-/// The operation for segments that the sample before predicts: its next segments, as many as the following number says,
-/// predict as many segments of this sample.
+/// The operation for segments that the sample before predicts: the next segments of that sample, as many as the
+/// following number says, predict as many segments of this sample.
 pub(super) const KEEP: u8 = 1;
 /// The operation by which the next [`KEEP`] begins with another segment of the sample before; the number of that
 /// segment follows.
@@ -230,8 +230,8 @@ impl Decoder {
         (zeros == 0).then_some(())
     }
 
-    /// Adds the words of its prediction to each segment that an earlier segment of the sample predicts. This goes in
-    /// the order of the segments, since a prediction stands before what it predicts. `None` if the sample is damaged.
+    /// Completes the segments that are predicted by an earlier segment of the same sample: adds the words of the earlier
+    /// segment to their words, in the order of the segments. `None` if the sample is damaged.
     fn add_alike(&mut self) -> Option<()> {
         for (segment, prediction) in self.sample.segments.iter().zip(&self.predictions) {
             let Prediction::Alike(number) = prediction else { continue };

@@ -39,8 +39,8 @@ pub(super) struct Segment {
     /// The segment's kind, and a mix of its object and of the number of its frame.
     class: u32,
     /// For the head of an instance, a mix of the numbers that identify the instance, which two
-    /// instances rarely share. For its counters, the offsets of the identifiers among them, 16 bits
-    /// each; 0 for none.
+    /// instances rarely share. For its counters, the offsets of the [`IDENTIFIERS`] among them, 16
+    /// bits each; 0 for none.
     pub(super) id: u32,
 }
 

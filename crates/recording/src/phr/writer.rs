@@ -277,7 +277,7 @@ impl RecordingWriter {
     }
 
     /// Whether it is time to see that the file is still at its path: before a sample is brought to the disk, and before
-    /// whatever is at the path is renamed. At each sample it would be a tenth of the time that a sample takes.
+    /// whatever is at the path is renamed. To look at each sample would take a tenth of the time of a sample.
     fn is_path_looked_at(&self, time: FileTime) -> bool {
         self.synced.elapsed() >= self.options.sync || self.finished_at(time).is_some()
     }

@@ -174,7 +174,7 @@ impl TextLogWriter {
     }
 
     /// Continues a log with the same form and columns, and times with the same difference to UTC: its first line must
-    /// be the one that a new log would have, but for the name of the zone, which is in any language.
+    /// be the one that a new log would have, but for the name of the zone, which may be in any language.
     ///
     /// # Errors
     /// [`SourceErrorKind::Mismatch`] if the log has another form, difference to UTC or other columns, or does
