@@ -16,7 +16,7 @@ use core::str::FromStr;
 pub struct CounterType(pub u32);
 
 /// The width of the data according to the type. Trust the definition's `CounterSize` instead: real
-/// Windows writes 8 bytes for types that say 4.
+/// Windows writes 8 bytes for some types that say 4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SizeFacet {
     /// 4 bytes.

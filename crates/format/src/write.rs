@@ -432,7 +432,7 @@ impl ObjectWriting<'_, '_> {
     ///
     /// # Errors
     /// [`WriteError::NoValues`] for an object without instances and without values,
-    /// [`WriteError::TooManyValues`] for an object that a reader would refuse,
+    /// [`WriteError::TooManyValues`] if instances times counters are more than the object's bytes,
     /// [`WriteError::TooLong`] if the number of instances does not fit its field. The object is then
     /// left out whole.
     pub fn finish(mut self) -> Result<(), WriteError> {

@@ -19,12 +19,14 @@ use std::sync::Arc;
 
 /// Opens files with recorded performance data as one source. `blocks` are one of these:
 ///
-/// - raw data blocks (a block in each file), perfhive's recordings and binary logs of perfmon, in any mixture: samples
-///   of one machine. Recordings and logs are put in the order of their times; blocks that follow each other stay in
-///   the order of `blocks`;
-/// - text logs of perfmon, of one machine;
+/// - raw data blocks (a block in each file), perfhive's recordings and binary logs of perfmon, in any mixture.
+///   Recordings and logs are put in the order of their times; blocks that follow each other stay in the order of
+///   `blocks`;
+/// - text logs of perfmon;
 /// - a single folder that [`Capture`](crate::Capture) wrote, or its manifest, or one of its title lists;
 /// - a single file with the records of an experiment.
+///
+/// All files must be of one machine; a log of several machines counts as one of its first machine.
 ///
 /// `name` is the source's name in messages. `titles` are files with title lists, which are preferred to the titles in
 /// `blocks`. Text logs that are neither UTF-8 nor UTF-16 are read in `encoding`; without one, as Windows-1252, with a

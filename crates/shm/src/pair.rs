@@ -234,8 +234,8 @@ impl<W: Word> Pair<'_, W> {
         }
     }
 
-    /// Looks at the anchors after an update that resulted in the tagged number `now`, and renews
-    /// them if one lies too far behind.
+    /// Looks at the anchors after an update that resulted in the tagged number `now`, and renews an
+    /// anchor that lies half of its range behind.
     fn look(&self, now: u64) {
         fence(Acquire);
         let (value, base) = ahead(now, self.value.get(Acquire), self.base.get(Acquire));
