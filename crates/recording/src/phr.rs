@@ -59,8 +59,8 @@ const SECTOR: u64 = 512;
 /// The largest number of bytes of a payload, both compressed and decompressed.
 const MOST: usize = 128 << 20;
 
-/// The largest distance, in bytes, of the first sound frame from the beginning of a damaged file. A
-/// file in which it lies further behind is not taken for a recording.
+/// The number of bytes from the beginning of a damaged file in which its first sound frame is searched,
+/// in pieces of 64 KiB. A file without a sound frame there is not taken for a recording.
 const DAMAGED_BEGINNING: u64 = 1 << 20;
 
 /// Whether a file begins as a recording does; `false` for a file that cannot be read.
@@ -72,8 +72,8 @@ pub(crate) fn is_recording(path: &Path) -> bool {
         && first == MAGIC
 }
 
-/// Whether a file has the header of a frame behind its first byte and within [`DAMAGED_BEGINNING`]
-/// bytes; `false` for a file that cannot be read.
+/// Whether a file has the sound header of a frame behind its first byte, where [`DAMAGED_BEGINNING`]
+/// says that it is searched; `false` for a file that cannot be read.
 pub(crate) fn is_damaged_recording(path: &Path) -> bool {
     let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
     is_file && reader::has_frame_within(path, DAMAGED_BEGINNING).unwrap_or(false)

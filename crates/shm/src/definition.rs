@@ -292,8 +292,8 @@ fn check_text(what: &str, text: &str) -> Result<(), PublishError> {
     Ok(())
 }
 
-/// Whether a counter of this type with this base can be published: its value is a number, and it
-/// has a base, of the type of a base, exactly if its type needs one.
+/// Whether a file can have a counter of this type with this base: the counter's value is a number, and
+/// it has a base, of the type of a base, exactly if its type needs one.
 pub(crate) fn is_countable(counter_type: CounterType, base_type: Option<CounterType>) -> bool {
     let has_number = matches!(counter_type.size(), SizeFacet::Dword | SizeFacet::Large)
         && matches!(counter_type.kind(), CounterKind::Number(_) | CounterKind::Counter(_));

@@ -302,8 +302,8 @@ impl Counters {
         blocks
     }
 
-    /// A block without objects for the sample of the blocks that were made last: what a sample leaves in which no
-    /// counter has a value. `None` if the sample had no counter.
+    /// A block without objects at the time of the sample of the blocks that were made last, for a sample in which no
+    /// counter has a value. `None` if that sample had no counter.
     pub(super) fn block_without_objects(&self) -> Option<Vec<u8>> {
         let machine = &self.objects.first()?.machine;
         let time = self.time?;

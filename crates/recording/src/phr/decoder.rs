@@ -230,8 +230,8 @@ impl Decoder {
         (zeros == 0).then_some(())
     }
 
-    /// Completes the segments that are predicted by an earlier segment of the same sample: adds the words of the earlier
-    /// segment to their words, in the order of the segments. `None` if the sample is damaged.
+    /// Completes the segments that are predicted by an earlier segment of the same sample: adds the words of the
+    /// earlier segment to their words, in the order of the segments. `None` if the sample is damaged.
     fn add_alike(&mut self) -> Option<()> {
         for (segment, prediction) in self.sample.segments.iter().zip(&self.predictions) {
             let Prediction::Alike(number) = prediction else { continue };

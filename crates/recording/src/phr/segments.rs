@@ -233,8 +233,8 @@ fn identifiers(object: PerfObject<'_>) -> [Option<CounterDefinition<'_>>; IDENTI
     found
 }
 
-/// The offsets of the identifiers in the counters of an instance, 16 bits each; 0 for none, and for one beyond 16 bits:
-/// where that one changes, the prediction of its instance may be a worse one.
+/// The offsets of the identifiers in the counters of an instance, 16 bits each; 0 for none, and for an identifier
+/// beyond 16 bits. If such an identifier changes, the prediction of its instance may be a worse one.
 fn offsets(identifiers: &[Option<CounterDefinition<'_>>]) -> u32 {
     let offsets = identifiers.iter().flatten().map(|identifier| identifier.offset());
     offsets.fold(0, |all, offset| all << 16 | u32::from(u16::try_from(offset).unwrap_or(0)))
