@@ -194,7 +194,7 @@ impl Group<'_> {
 }
 
 impl Section<'_> {
-    /// Drops the instances that [may go](Group::may_go) behind the first `most` of them. Returns the
+    /// Drops the instances that may be left out ([`Group::may_go`]), except the first `most` of these. Returns the
     /// number of readings of the dropped instances.
     fn keep(&mut self, most: usize) -> usize {
         let before = self.rows();

@@ -111,9 +111,9 @@ pub struct Axis {
 
 impl Axis {
     /// The axis for these lines. If all have the same unit and [`LineScale::Automatic`], it is in
-    /// that unit, and its ends are 0 and round numbers (for percentages at least 100). Otherwise
-    /// each line is multiplied by a power of ten, and the axis goes from 0 (from -100 if a value is
-    /// negative) to 100, as in perfmon.
+    /// that unit, from 0 (from a negative round number if a value is negative) to a round number (for
+    /// percentages at least 100). Otherwise each line is multiplied by a power of ten, and the axis
+    /// goes from 0 (from -100 if a value is negative) to 100, as in perfmon.
     #[must_use]
     pub fn of(lines: &[Scaled<'_>]) -> Self {
         let least = |line: &Scaled<'_>| line.summary.map_or(0.0, |summary| summary.minimum);

@@ -36,9 +36,10 @@ impl History {
     }
 
     /// The past values of a reading as a curve in block characters. The curve's scale goes from 0 to
-    /// 100 for percentages, or to their peak if that is higher; from the lowest to the highest value
-    /// for plain numbers without a unit; from 0 to the peak for all others. A missing value is a
-    /// space. Empty before there are two values.
+    /// 100 for percentages, or to their peak if that is higher; at least from the lowest to the highest
+    /// value for counts and amounts that one sample gives; from 0 to the peak for all others. The
+    /// counter type alone decides which of these a value is. A missing value is a space. Empty before
+    /// there are two values.
     #[must_use]
     pub fn curve(&self, reading: &Reading) -> String {
         let Some(values) = self.values.get(&key(reading)) else {

@@ -4,7 +4,7 @@ use perfhive_engine::{InstanceLabel, SnapshotObject};
 use perfhive_format::Instance;
 
 /// The instances of an object with their labels. An instance without a name is labelled by its
-/// number; instances with the same parent and name are numbered (`#1` is the second).
+/// `UniqueID`, if it has one; instances with the same parent and name are numbered (`#1` is the second).
 pub fn labelled<'a>(
     object: SnapshotObject<'a>,
 ) -> impl Iterator<Item = (InstanceLabel, Instance<'a>)> {

@@ -15,8 +15,8 @@ pub struct Names {
     titles: TitleSet,
     /// Whether every language of the source has been loaded.
     complete: bool,
-    /// The error of the source when it was last asked for further objects or names, because of
-    /// which the catalogue may be incomplete. `None` if there was no error, and after each search by
+    /// The source's last error when it was asked for further objects or names, because of which the
+    /// catalogue may be incomplete. `None` if there was no error, and after each search by
     /// [`objects`](Self::objects): the error of a search that found nothing is kept elsewhere, for
     /// [`no_such_object`](Self::no_such_object).
     pub unlisted: Option<SourceError>,
@@ -29,8 +29,9 @@ impl Names {
     /// asking providers.
     ///
     /// # Errors
-    /// Where the source's catalogue cannot be read, where the names of a language are late, or
-    /// where no language can be read.
+    /// Where the source's catalogue cannot be read, where the names of a language cannot be read in
+    /// time or at the moment, or where reading fails for both languages. A language that the source
+    /// does not have is no error.
     pub fn load(source: &mut dyn Source, language: LanguageId) -> Result<Self, SourceError> {
         let catalogue = source.catalogue(&Ask::nothing())?;
         let titles = TitleSet::load([language, LanguageId::ENGLISH], |one| {
@@ -71,8 +72,8 @@ impl Names {
         unit_of(counter.counter_type, &self.english(object), &self.english(counter.name))
     }
 
-    /// The objects that a pattern matches by their name in any language. A pattern may have wildcards, or
-    /// be an index.
+    /// The objects that a pattern matches by their name in a language that is loaded, or, if there are none, in
+    /// any language of the source. A pattern may have wildcards, or be an index.
     pub fn objects(
         &mut self,
         source: &mut dyn Source,

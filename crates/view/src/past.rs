@@ -25,9 +25,9 @@ use std::sync::Arc;
 /// The most bytes that the values and weights of a default [`Past`] take, unless its 600 newest samples take more: at
 /// one sample a second enough for about a day of 24 counters, or two hours of 256.
 pub const MOST_BYTES: usize = 24 << 20;
-/// The most lines that a [`Past`] has: two for each event name of an experiment, and 256 others. Of more, each counter
-/// of a path keeps its share of instances, those with the largest values; the others are counted, but their values are
-/// not kept.
+/// The most lines that a [`Past`] has: two for each event name of an experiment, and 256 others. If there are more
+/// instances, each counter of a path has lines for an equal number of them, those with the largest values; the other
+/// instances are counted, but their values are not kept.
 pub const MOST_LINES: usize = 2 * MOST_EVENT_NAMES + 256;
 /// The most samples that a [`Past`] keeps: a day at one sample a second.
 pub const MOST_SAMPLES: usize = 86_400;
@@ -398,8 +398,8 @@ impl Past {
         begin..end.max(begin)
     }
 
-    /// Whether the newest sample has the instance of a line, or the instance came, went or had a
-    /// value in a window.
+    /// Whether the newest sample has the instance of a line, or a window has a value of the instance or a
+    /// new reason why it has none, as where it came or went.
     #[must_use]
     pub fn is_seen(&self, line: &Line, window: Window) -> bool {
         let inside = self.places(window);

@@ -38,8 +38,8 @@ pub struct Report {
     /// The times of the samples.
     pub timeline: Timeline,
     /// The time of the first sample after each restart of the machine that the counter `System Up Time`
-    /// shows by a smaller value than before. A restart is missed if the machine ran longer between it and
-    /// that sample than before it. Without the counter the list is empty.
+    /// shows by a smaller value than before. A restart is missed if by the next sample the machine has run for
+    /// longer than it had at the last sample before the restart. Without the counter the list is empty.
     pub boots: Vec<FileTime>,
     /// The figures of each object, Windows' usual ones first; processes are in the lists below instead.
     pub objects: Vec<ObjectReport>,

@@ -32,8 +32,8 @@ pub struct Value {
     pub path: Arc<str>,
     /// The names of the object and the counter, and the counter's type and unit.
     pub what: Arc<What>,
-    /// Whether the path has wildcards and may have several readings: a line of such a path follows the identity
-    /// of its instance. A line of another path follows the name.
+    /// Whether the path has wildcards and may have several readings: a [`Line`](crate::past::Line) of such a path
+    /// follows the identity of its instance. A line of another path follows the instance's name.
     pub is_wild: bool,
     /// The label of the instance; `None` for an object without instances, and if the instance is missing.
     pub instance: Option<InstanceLabel>,

@@ -19,10 +19,10 @@ pub struct Shown {
 /// How exactly a number is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// For a table that is redrawn: scaled, and always with the same decimals, so that nothing
-    /// jitters.
+    /// For a table that is redrawn: scaled, with decimals by the unit rather than by the size of the
+    /// number, so that little jitters.
     Brief,
-    /// Scaled: an amount of memory or data with one decimal, another float with three, or with
+    /// Scaled: an amount of memory or data with one decimal (none in bytes), another float with three, or with
     /// three significant digits if it is small.
     Full,
     /// Every digit, in the counter's own unit.
@@ -100,8 +100,8 @@ impl Quantity<'_> {
         Some((CookedValue::Float((scaled * 10.0).round() / 10.0), unit))
     }
 
-    /// A value of this quantity, as an integer where it is a count or an amount that a counter has as a double, as all
-    /// counters of text logs do.
+    /// The value, as an integer where a counter gives a whole count or amount of memory as a double, as all counters
+    /// of text logs do. Any other value stays as it is.
     #[must_use]
     pub fn counted(self, value: CookedValue) -> CookedValue {
         let CookedValue::Float(number) = value else { return value };

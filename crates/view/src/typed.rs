@@ -51,8 +51,8 @@ pub fn typed_path(text: &str) -> Cow<'_, str> {
 }
 
 /// The path `Object/Counter` or `Object(Instance)/Counter` with backslashes; `None` for a text of another form.
-/// Instances and counters may have slashes of their own: the first slash behind the object, or behind its
-/// parentheses, divides.
+/// Instances and counters may have slashes of their own: the first slash behind the object divides, or with an
+/// instance the slash of the last `)/`.
 fn with_slashes(text: &str) -> Option<String> {
     let text = text.strip_prefix('/').unwrap_or(text);
     let first = text.find(['/', '(', '\\'])?;

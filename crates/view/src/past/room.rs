@@ -36,10 +36,11 @@ impl Claim<'_> {
 }
 
 impl Past {
-    /// Divides [`MOST_LINES`] lines among the counters of all paths, where the values `without` of the sample with this
-    /// number have no line. Each counter gets as many as another, or as it has instances if these are fewer, and gives
-    /// them to the instances with the largest value in any kept sample. The path of each value of this sample that then
-    /// has no line is noted as left out; an instance that is not in this sample loses its line without a note.
+    /// Divides [`MOST_LINES`] lines anew among the counters of all paths. `without` has the values of the sample with
+    /// this number that have no line; if there are none, nothing changes. Each counter gets as many lines as another,
+    /// or as it has instances if these are fewer, and gives them to the instances with the largest value in any kept
+    /// sample. The path of each value of this sample that then has no line is noted as left out; an instance that is
+    /// not in this sample loses its line without a note.
     pub(super) fn divide(&mut self, without: &[&Value], number: u64) {
         if without.is_empty() {
             return;

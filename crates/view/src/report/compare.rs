@@ -12,10 +12,11 @@ const MORE_THAN_CHANCE: f64 = 4.0;
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Differences {
-    /// The counters that both reports have: clear differences come first, and within each group the largest
-    /// differences, measured as a part of the larger mean.
+    /// The counters that both reports have, except elapsed times. Clear differences come before others, and among
+    /// the clear ones, as among the others, the largest come first, measured as a part of the larger mean.
     pub counters: Vec<CounterChange>,
-    /// The English paths of the counters that only the first report has, and of those that only the second has.
+    /// The English paths of the counters that only the first report has, and of those that only the second has;
+    /// without elapsed times.
     pub only: [Vec<String>; 2],
     /// The processes by name, the largest changes of processor time first; empty if a report has no
     /// processes.

@@ -172,9 +172,9 @@ impl Analysis {
         }
     }
 
-    /// Runs the script of a rule, and adds to `out` a threshold for each call in it. If the script
-    /// cannot be run, or the counters of a call cannot be found out, the reason is added and the rest
-    /// of the rule is skipped. A rule or call on counters that the recording lacks is only counted.
+    /// Runs the script of a rule, and adds to `out` a threshold for each call of `StaticThreshold` that the script
+    /// makes. If the script cannot be run, or the counters of a call cannot be found out, the reason is added and the
+    /// rest of the rule is skipped. A rule or call on counters that the recording lacks is only counted.
     fn prepare(&self, rule: &Rule, recording: &Recording<'_>, out: &mut Prepared) {
         let world = RuleWorld { analysis: self, recording, counted: RefCell::default() };
         let title = format!("{}: {}", self.name, rule.title);

@@ -77,8 +77,8 @@ impl NumberType {
     }
 
     /// The value in this type: for `Int` and `Long` rounded as PowerShell does, to the nearest
-    /// whole number, halves to even. An error for a number beyond the range of `Int`, and beyond
-    /// 2^53 for `Long`.
+    /// whole number, halves to even. An error for a number farther from zero than 2^31 - 1 for `Int`,
+    /// and than 2^53 for `Long`.
     fn apply(self, value: f64) -> Result<f64, String> {
         let limit = match self {
             Self::Any => return Ok(value),
@@ -417,7 +417,7 @@ impl Script<'_> {
     }
 
     /// The value of a number, a variable, a count, a call of `::Round` or a sum in parentheses,
-    /// with any signs and casts before it. Unless `does` is true, variables and counts are not
+    /// with any minus signs and casts before it. Unless `does` is true, variables and counts are not
     /// looked up, and are 0.
     fn factor(&mut self, does: bool) -> Result<f64, String> {
         self.deeper()?;
