@@ -8,8 +8,8 @@ use perfhive_format::{LanguageId, TitleIndex};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A source that gives every call a deadline: the deadline of the ask, or the end of the timeout if
-/// that is earlier.
+/// A source that gives every ask a deadline: the ask's own, or the end of the timeout if that is
+/// earlier.
 pub(crate) struct Bounded {
     source: Box<dyn Source>,
     timeout: Duration,

@@ -48,7 +48,7 @@ pub struct Category {
     source: SharedSource,
     tracked: TrackedCategory,
     /// The titles in every language, with the generation of the catalogue that the titles belong
-    /// to. `None` until a method first needs the titles.
+    /// to. `None` until the titles are first read.
     all_titles: Option<(u64, Arc<TitleSet>)>,
 }
 

@@ -44,7 +44,7 @@ pub fn run_in(host: HostCommand) -> bool {
 }
 
 /// The options with which this process runs libraries: the host process that [`run_in`] set, or the
-/// installed one; on Linux also the folder of the accounts, which hold failures, quarantine and
+/// installed one; on Linux also the folder of the accounts, files with the failures, quarantine and
 /// statistics of each provider for all of the user's programs.
 #[must_use]
 pub fn options() -> HostOptions {
@@ -62,8 +62,8 @@ pub fn options() -> HostOptions {
 
 /// Enables a registered provider: ends its quarantine for all of the user's programs, and enables
 /// its registration if the registration is disabled. Running programs notice within seconds.
-/// Returns whether there was an account, in quarantine or not, or a disabled registration. On
-/// systems other than Linux it does nothing and returns `false`.
+/// Returns whether the provider had an [account](options), in quarantine or not, or a disabled
+/// registration. On systems other than Linux it does nothing and returns `false`.
 ///
 /// # Errors
 /// Where the account or the registration cannot be written. Writing the whole machine's
@@ -106,9 +106,9 @@ fn enable_registration(_: &str) -> std::io::Result<bool> {
     Ok(false)
 }
 
-/// Removes the account of a provider, so that a later registration of the same name begins without
-/// one. The provider need not be registered. Returns whether there was an account; on systems other
-/// than Linux always `false`.
+/// Removes the [account](options) of a provider, so that a later registration of the same name begins
+/// without known failures or quarantine. The provider need not be registered. Returns whether there was
+/// an account; on systems other than Linux always `false`.
 ///
 /// # Errors
 /// Where the account cannot be removed.

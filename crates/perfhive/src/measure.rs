@@ -52,8 +52,8 @@ use perfhive_format::LanguageId;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A data source of counters, all probe contexts of which share one cache. A context uses a sample
-/// that another context took only if the options of the former permit data of that age
+/// A data source of counters, all probe contexts of which share one cache. A context gets a sample
+/// of another context only if its own options permit data of that age
 /// ([`MeasurementOptions::max_age`]).
 pub type SharedCounters = CounterSource<Cached<Box<dyn Source>>>;
 

@@ -8,7 +8,7 @@ use perfhive_engine::{Source, SourceError, SourceErrorKind};
 impl OpenOptions {
     /// The reader of processes and threads that the source of an address uses, in one line for
     /// people; `None` in the cases that the function [`reader_of_processes`] lists. Finding the
-    /// reader takes time on Windows only; there the timeout of these options limits the search.
+    /// reader of `local:` takes time on Windows; there the timeout of these options limits the search.
     #[must_use]
     pub fn reader_of_processes(&self, address: &str) -> Option<String> {
         address.parse::<SourceAddress>().ok()?.reader(self)

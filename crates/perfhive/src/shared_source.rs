@@ -333,7 +333,8 @@ impl SharedSource {
 
     /// Searches for a category and calls `look` with a directory of what was found so far, until
     /// `look` succeeds or nothing more can be found. `category` is a name in any language of the
-    /// source. Returns the directory of the last call and the result of that call.
+    /// source. Returns the directory as it is then, and the result of the last call, or the source's
+    /// error if the source cannot tell whether the category exists.
     ///
     /// # Errors
     /// A source that cannot list its objects.
@@ -348,7 +349,7 @@ impl SharedSource {
         Ok((lookup.directory().clone(), found))
     }
 
-    /// As [`search`](Self::search), except that an error of the last `look` is returned as an
+    /// As [`search`](Self::search), except that an error in place of the result is returned as an
     /// error.
     pub(crate) fn find<T>(
         &self,
@@ -378,8 +379,8 @@ impl SharedSource {
     }
 
     /// Takes a sample that this handle has not had before, and returns one object of it. A live
-    /// source gets the ask, with the limit of this handle; a recording gives its present sample or
-    /// the next one.
+    /// source gets the ask, with this handle's limit to the age of data; a recording gives its present
+    /// sample or the next one.
     pub(crate) fn sample(
         &mut self,
         object: TitleIndex,

@@ -165,8 +165,8 @@ impl PerformanceCounter {
         self.tracked.directory.titles.help(self.counter.help)
     }
 
-    /// The counter type, which decides how values are calculated; [`CounterType::unit`] is the unit
-    /// of the values.
+    /// The counter type, which decides how values are calculated. Its [unit](CounterType::unit) does not
+    /// tell bytes from other counts; [`unit_of`](crate::unit_of) recognises them by the counter's name.
     ///
     /// ```ignore-windows,ignore-macos
     /// let busy = perfhive::PerformanceCounter::new("Process", "% User Time", "init")?;
@@ -260,8 +260,7 @@ impl PerformanceCounter {
 
     /// The counter's value, from a sample that is taken now, in the unit of the counter type. If
     /// the type takes two samples, the value is calculated from the sample of the last call and the
-    /// new one. Whole numbers above 2^53 are rounded; [`raw_value`](Self::raw_value) has them
-    /// exactly.
+    /// new one. Whole numbers above 2^53 are rounded.
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::{NoValue, PerformanceCounter};

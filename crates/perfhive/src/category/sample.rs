@@ -176,7 +176,7 @@ impl CounterSample {
     ///
     /// # Errors
     /// The reason why there is no value: [`NoValue::NeedsTwoSamples`] for a type that takes two
-    /// samples, [`NoValue::Cook`] for one that is not a number or has no formula.
+    /// samples, [`NoValue::Cook`] otherwise, such as for a base of zero or a type without a formula.
     pub fn calculate(sample: Self) -> Result<f64, NoValue> {
         sample.cook(None)
     }
