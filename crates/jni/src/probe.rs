@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 /// allocating.
 const ANOMALIES: usize = 64;
 
-/// The number of samples after which the frames that a source and its cache use in turn have their
-/// full size. In earlier samples they grow because they are new, which is no anomaly.
+/// The number of samples after which the buffers that a source and its cache use in turn have their
+/// full size. In earlier samples the buffers grow because they are new, which is no anomaly.
 pub(crate) const SETTLING: u32 = 5;
 
 /// The most different reasons for missing values that are kept from one sample to the next: once a
@@ -117,8 +117,8 @@ impl Probe {
         Ok(())
     }
 
-    /// Takes a sample within `patience`, without a limit for `None`. Returns the number of its
-    /// anomalies. A sample without a failure allocates nothing.
+    /// Takes a sample within `patience`, without a limit for `None`. Returns the number of the sample's
+    /// anomalies. A sample without a failure allocates nothing once the buffers have their full size.
     pub(crate) fn sample(&mut self, patience: Option<Duration>) -> Result<usize, Failure> {
         self.expect(Stage::Prepared, "sample")?;
         self.stage = Stage::Taken;
@@ -233,7 +233,8 @@ impl Values {
         place as u64
     }
 
-    /// Puts the slots into the answer: their version and number, and then runs. `known` is the
+    /// Puts the slots, the sensor and instance of each reading, into the answer: their version and number, and then
+    /// runs. `known` is the
     /// version of the slots that Java has. A run of known slots is the position of its first slot in
     /// that version, and the number of slots that follow one another both there and here. A new slot
     /// is -1, the position of its sensor among the requested ones, and its instance.

@@ -19,8 +19,8 @@ pub(crate) struct OpenSource {
     address: String,
     options: OpenOptions,
     sensors: DataSources,
-    /// The source that categories, counters and snapshots share; `None` until one of them is first
-    /// asked for, unless the source was opened with title lists.
+    /// The source that categories, counters and snapshots share; `None` until it is first needed,
+    /// unless the source was opened with title lists.
     shared: Option<SharedSource>,
 }
 
