@@ -19,8 +19,7 @@ pub const CALLS_VARIABLE: &str = "PERFHIVE_CALLS";
 /// Tells a running experiment that the program is at the point `name`. The call has no effect without an experiment. If
 /// the experiment did not ask for this name, the call is counted but is no event.
 ///
-/// A name is up to 96 bytes long; further bytes are cut off. A call with an empty name has no
-/// effect.
+/// A name is up to 96 bytes long; further bytes are cut off. A call with an empty name is no event.
 ///
 /// ```
 /// perfhive_experiment::call("paid");

@@ -84,7 +84,7 @@ impl<W: Write + Send> JsonLines<W> {
         self.write()
     }
 
-    /// Writes a line as [`line`](Self::line) does, but together with the first records, or at the end.
+    /// Writes a line as [`line`](Self::line) does, but together with the next records, or at the end.
     ///
     /// # Errors
     /// An error where the line cannot be made.

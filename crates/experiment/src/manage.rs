@@ -80,8 +80,8 @@ struct Served {
     end: AtomicBool,
 }
 
-/// Lets other processes of this user manage an experiment. Management ends when this value is
-/// dropped.
+/// The socket and threads through which other processes of this user, or of root, manage an
+/// experiment. Management ends when this value is dropped.
 pub struct ExperimentManager {
     path: PathBuf,
     served: Arc<Served>,
@@ -438,8 +438,8 @@ struct Lines {
 
 impl Lines {
     /// The next line without its line end; `None` if the connection ends behind a line. All of the
-    /// line must come within `patience`. An end within a line and a line of more than `longest`
-    /// bytes are errors.
+    /// line must come within `patience`. An end within a line is an error, and so are more than
+    /// `longest` bytes without a line end.
     fn next(
         &mut self,
         stream: &mut UnixStream,

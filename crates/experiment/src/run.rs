@@ -90,8 +90,8 @@ pub struct BindingCounts {
     /// The number of events that were measured and then lost, since memory had no room for their
     /// records. They are in no figure and in no delivery.
     pub lost: u64,
-    /// The number of records for which a delivery had no room, such as a socket with a slow receiver. Other deliveries and the figures have them. Losses of deliveries that were added later
-    /// do not count.
+    /// The number of records for which a delivery, such as a socket with a slow receiver, had no room. Other
+    /// deliveries and the figures have these records. Losses of deliveries that were added later do not count.
     pub undelivered: u64,
     /// The number of events that the event source knows it missed.
     pub missed: u64,
@@ -127,8 +127,8 @@ pub struct ExperimentEnd {
     /// The counts of each binding.
     pub bindings: Vec<BindingCounts>,
     /// A text for each delivery that could not go on, except those that were added later: the error,
-    /// and the number of records that are missing there. If the delivery failed at the end, the
-    /// error alone.
+    /// and the number of records of which all or some are missing there. If the delivery failed at the
+    /// end, the error alone.
     pub failures: Vec<String>,
 }
 
@@ -410,8 +410,8 @@ impl ExperimentHandle {
     }
 
     /// Sets the number of events, counted since a binding was made, after which the binding
-    /// records no more; `None` for no limit. Events that a filter leaves out do not count. The bindings are those of this event source, or all
-    /// bindings if `source` is `None`. Returns the number of these bindings.
+    /// records no more; `None` for no limit. Events that a filter leaves out do not count. The bindings are those of
+    /// this event source, or all bindings if `source` is `None`. Returns the number of these bindings.
     pub fn set_limit(&self, source: Option<&str>, events: Option<u64>) -> usize {
         let events = events.unwrap_or(u64::MAX);
         self.each(source, |bound| bound.limit.store(events, Ordering::Relaxed))

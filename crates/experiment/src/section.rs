@@ -14,7 +14,7 @@ use std::time::Duration;
 /// The most threads with open sections that are followed; starts on further threads make no
 /// sections.
 const MOST_THREADS: usize = 4096;
-/// The most open sections of one thread that are followed; a further start makes none of the oldest.
+/// The most open sections of one thread that are followed; a further start drops the oldest one.
 const MOST_OPEN: usize = 256;
 
 /// A section of a program: from a start to the end of the same name on the same thread.

@@ -81,8 +81,9 @@ impl Connection {
 
 /// Sends JSON lines to a socket on which another program listens.
 ///
-/// A receiver that hangs, is too slow or goes away delays nothing. Records for which 16 MiB of
-/// waiting lines leave no room are counted as lost.
+/// A receiver that hangs, is too slow or goes away delays no measurement, and the end of the experiment
+/// by a second at most. Records for which 16 MiB of waiting lines leave no room are counted as
+/// [undelivered](crate::BindingCounts::undelivered).
 pub struct SocketLines {
     address: String,
     lines: JsonLines<Vec<u8>>,

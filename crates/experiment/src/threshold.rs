@@ -29,7 +29,8 @@ impl ThresholdCrossing {
     /// is `above` or more, and an end when it is then less than `below`, which is at most `above`.
     ///
     /// # Errors
-    /// A context with no sensor, with several, or with a sensor of all instances; limits that are not finite; `below` greater than `above`.
+    /// A context with no sensor, with several, or with a sensor of all instances; limits that are not finite; `below`
+    /// greater than `above`.
     pub fn new(
         name: &str,
         context: MeasurementContext,

@@ -26,9 +26,9 @@ impl Tears {
         Self { span: (0, 0), is_behind: true, gap: 0 }
     }
 
-    /// Adds a span. `earliest` is the time of the earliest event that was not yet returned: if it
-    /// is not behind the present span, the two spans become one, and otherwise the new span
-    /// replaces the present one.
+    /// Adds a span. `earliest` is the time of the earliest event that was not yet returned. If that time
+    /// is not after the end of the present span, the two spans become one; otherwise, or without such
+    /// an event, the new span replaces the present one.
     pub(super) fn add(&mut self, new: Span, earliest: Option<u64>) {
         let before = earliest.is_some_and(|earliest| earliest <= self.span.1).then_some(self.span);
         self.gap += u64::from(!self.is_behind);

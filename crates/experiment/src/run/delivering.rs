@@ -126,10 +126,10 @@ fn delivered(
 }
 
 impl Bound {
-    /// Whether the filter lets a record through by the duration of the section that it ends,
-    /// without the calls in it, and by its readings; `true` without a filter, or if the filter has no duration for the
-    /// record's name. With a duration, only ends of sections pass, and only if the duration of the
-    /// section is known and matches.
+    /// Whether the filter lets a record through by the duration of the section that the record ends, less the time of
+    /// the calls in the section, and by the record's readings; `true` without a filter, or if the filter has no term
+    /// `seconds` for the record's name. With that term, only ends of sections pass, and only if the duration is known
+    /// and matches.
     fn chooses(&self, record: &EventRecord, section: Option<&Section>) -> bool {
         let mut filter = locked(&self.filter);
         let name = &record.event.name;
