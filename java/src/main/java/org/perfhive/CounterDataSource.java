@@ -49,7 +49,8 @@ public final class CounterDataSource implements DataSource {
      * @param address the address
      * @param titles files with title lists, such as {@code 009.txt}
      * @return the data source
-     * @throws PerfhiveException if the text is no address, or the source cannot be read
+     * @throws PerfhiveException if the text is no address, or the source has names of its own or cannot be
+     *     read
      */
     public static CounterDataSource open(String address, List<String> titles) {
         return new CounterDataSource(address, titles);

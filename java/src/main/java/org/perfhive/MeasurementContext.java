@@ -19,11 +19,11 @@ import java.util.function.Consumer;
 /**
  * Measures sensors of several data sources together, in three stages, so that the moment of the
  * sample disturbs the program as little as possible: {@link #prepare} makes everything ready,
- * {@link #sample} only takes the data and allocates nothing, {@link #decode} makes values of it.
+ * {@link #sample} only takes the data and makes no Java objects, {@link #decode} makes values of it.
  *
  * <p>Making a context takes a first sample, the baseline, so that the first cycle has rates; if a data
  * source fails then, no context is made. If a data source fails later, only its own sensors have no
- * values in that cycle; if all data sources fail, the operation fails.
+ * values in that cycle; if all data sources fail in {@code prepare} or {@code sample}, that operation fails.
  *
  * <table>
  * <caption>States</caption>
@@ -237,7 +237,7 @@ public final class MeasurementContext implements AutoCloseable {
 
     /**
      * Takes the data of all sensors. If a data source is late or fails, only its own sensors have no
-     * values. A sample without a failure allocates nothing.
+     * values. A sample without a failure makes no Java objects.
      *
      * @return the number of anomalies, which {@link #record()} lists
      * @throws PerfhiveException in a state in which it is not possible, or if every data source fails
@@ -347,8 +347,8 @@ public final class MeasurementContext implements AutoCloseable {
      * @param <T> the type of the section's result
      * @param work the section
      * @return the section's result
-     * @throws Exception what the section throws; or a {@link PerfhiveException} if a data source fails before
-     *     the section, or all fail after it
+     * @throws Exception what the section throws; or a {@link PerfhiveException} if a data source fails in the
+     *     sample before the section, or all fail in the sample after it
      */
     public <T> T section(Callable<T> work) throws Exception {
         cycle();

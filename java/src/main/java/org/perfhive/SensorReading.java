@@ -14,7 +14,7 @@ import java.util.OptionalLong;
  * @param value the value in the sensor's unit, if there is one
  * @param noValue the reason why there is no value; empty if there is a value
  * @param raw what the source counts: events, bytes, or time in units of 100 ns or ticks of the
- *     clock; of a gauge the quantity itself
+ *     clock; of most gauges the quantity itself
  * @param before the raw value in the sample before, if that sample had the same instance
  */
 public record SensorReading(

@@ -11,8 +11,8 @@
  * a missing value is not a failure, it comes with a {@link org.perfhive.NoValue}.
  *
  * <p>Objects that hold a native object are {@link java.lang.AutoCloseable}. An object that is not
- * closed is closed when the garbage collector finds it; an {@link org.perfhive.Experiment} with events
- * that are not calls goes on until its end. Every method may be called from any thread.
+ * closed is closed when the garbage collector finds it; only an {@link org.perfhive.Experiment} may go
+ * on until its end, as its description says. Every method may be called from any thread.
  * Calls on one object that cannot run at the same time wait for one another; only in a measurement
  * context the second one throws. After {@code close} each method that needs the native object throws an
  * {@link java.lang.IllegalStateException} that names what is closed; a call that is at work during
