@@ -139,8 +139,7 @@ impl Worker {
         self.patience = patience;
     }
 
-    /// Whether the source still works on the last request, which was not answered in time, or its
-    /// late answer was not taken yet.
+    /// Whether the last request was not answered in time, and no late answer to it was taken since.
     #[must_use]
     pub fn is_at_work(&self) -> bool {
         self.answered != self.asked

@@ -32,7 +32,7 @@ pub struct CallNames(Arc<Mutex<Names>>);
 #[derive(Debug, Default)]
 struct Names {
     /// The names that are events. If all names are events, the names that the program has called
-    /// with, and those that were asked for by themselves.
+    /// with since then, and those that were asked for by themselves.
     wanted: HashSet<Arc<str>>,
     all: bool,
     /// How often the program called with each name that is not an event.
@@ -66,7 +66,7 @@ impl CallNames {
     }
 
     /// The names that are events, in ascending order. If all names are events, the names that the
-    /// program has called with, and those that were asked for by themselves.
+    /// program has called with since then, and those that were asked for by themselves.
     #[must_use]
     pub fn wanted(&self) -> Vec<Arc<str>> {
         let mut wanted: Vec<Arc<str>> = locked(&self.0).wanted.iter().cloned().collect();

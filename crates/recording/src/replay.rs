@@ -70,8 +70,8 @@ pub(crate) trait Samples: Send {
         Ok(self.span()?.end)
     }
 
-    /// The machine's name, and the objects of all samples. An object is there once for each list of
-    /// counters that it had.
+    /// The machine's name, and the objects of all samples. An object is there at least once for each
+    /// list of counters that it had.
     fn objects(&mut self) -> Result<(String, Vec<CatalogueObject>), SourceError>;
 }
 

@@ -61,8 +61,9 @@
 
 use std::time::{Duration, Instant};
 
-/// The number of failures in a row after which the registry is checked, and the number of trials in
-/// a row that must deliver missing objects before the registry is used for them again.
+/// The number of failures in a row after which the registry is checked (after a timeout or a
+/// refused access it is checked at once), and the number of trials in a row that must deliver
+/// missing objects before the registry is used for them again.
 const IN_A_ROW: u32 = 2;
 /// The first pause after a hang that follows another hang, or before a trial for missing objects.
 /// The pause doubles up to [`LONGEST_PAUSE`].

@@ -169,9 +169,9 @@ fn absent_rows(query: &Query, paths: &[Added]) -> impl Iterator<Item = Row> {
     absent.map(move |one| Row::absent(query, &one.path, &one.why))
 }
 
-/// The rows of the last collection, in the order of the paths unless they are sorted: by `--sort`, or by value in a
-/// table on a terminal if a path has a wildcard. Without `--top`, that table has no more sorted rows than the window
-/// has room for.
+/// The rows of the last collection, in the order of the paths unless they are sorted: as `--sort` says, or else by
+/// value with `--top`, and in a table on a terminal if a path has a wildcard. Without `--top`, that table has no more
+/// sorted rows than the window has room for.
 fn rows_of(
     query: &Query,
     paths: &[Added],

@@ -65,7 +65,8 @@ impl Model {
     }
 
     /// Multiplies the length of the time that charts show by a factor, with [`SHORTEST`] and [`LONGEST`] as limits. A
-    /// cursor in the window keeps its place in it; without one the window keeps its end.
+    /// cursor in the window keeps its place in it, unless the window would then end after the newest sample; without
+    /// such a cursor the window keeps its end.
     pub(super) fn zoom(&mut self, factor: f64) {
         let Some(window) = self.window() else { return };
         let seconds = (window.seconds() * factor).clamp(SHORTEST, LONGEST);

@@ -198,8 +198,8 @@ impl Members {
     }
 }
 
-/// The reason why an object with a chosen index is not served under its names; `None` if its names
-/// give no such reason.
+/// The reason why an object with an index that a roster chose is not served under its names; `None`
+/// if its names give no such reason.
 fn refused(
     titles: &[ProvidedTitles],
     index: TitleIndex,

@@ -26,7 +26,8 @@ pub(super) fn needs_proc(marks: u32, threads: u32, wanted: ProcessColumns) -> bo
 }
 
 /// Makes `sample` from the slot of a process and its processor time `time`; returns `false` if the
-/// process has ended. Without `open`, the counters from `io` have no value.
+/// slot lacks the memory and the process has ended. Without `open`, the counters from `io` have no
+/// value.
 pub(super) fn from_slot(
     (slot, detail): (&ProcessSlot, &ProcessDetail),
     time: CpuTimes,

@@ -108,8 +108,8 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         answer
     }
 
-    /// The catalogue of the first source: for the objects that are looked for if `wanted` is a
-    /// list, else for all.
+    /// The catalogue of the first source, which is asked for the objects of `looked_at` if `wanted`
+    /// is a list of indexes, else for [`ObjectQuery::Global`].
     fn look(&mut self, wanted: &ObjectQuery) -> Result<Arc<Catalogue>, SourceError> {
         let objects = match wanted {
             ObjectQuery::Indexes(_) if self.looked_at.is_empty() => ObjectQuery::one(NO_OBJECT),

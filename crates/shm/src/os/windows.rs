@@ -64,8 +64,8 @@ pub(crate) fn own_folder() -> io::Result<PathBuf> {
     Ok(folder.join("perfhive").join("counters"))
 }
 
-/// Creates a folder if it is missing. The usual folder ([`own_folder`]) must belong to this user
-/// or to an administrator; otherwise it is an error.
+/// Creates a folder if it is missing. The usual folder ([`own_folder`]) must belong to this user,
+/// the system or the group of administrators; otherwise it is an error.
 pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
     if !own_folder().is_ok_and(|own| own == folder) {

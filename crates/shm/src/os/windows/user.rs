@@ -23,7 +23,8 @@ const LONGEST: usize = 68;
 pub(crate) struct User(Box<[u8]>);
 
 impl User {
-    /// The [`rank`](Self::rank) of users who are neither this process's user nor administrators.
+    /// The [`rank`](Self::rank) of others than this process's user, the system and the group of
+    /// administrators.
     pub(crate) const STRANGER: u8 = 2;
 
     /// The owner of an open file.
@@ -127,8 +128,8 @@ impl User {
         known.iter().any(|known| unsafe { IsWellKnownSid(sid, *known) } != 0)
     }
 
-    /// The rank of this user's files if several users claim the same category: 0 for administrators
-    /// and the system, 1 for this process's user, 2 for others.
+    /// The rank of this user's files if several users claim the same category: 0 for the system and
+    /// the group of administrators, 1 for this process's user, 2 for others.
     pub(crate) fn rank(&self) -> u8 {
         match self.looks_after_the_machine() {
             true => 0,
