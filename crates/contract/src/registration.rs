@@ -23,8 +23,8 @@ pub struct Registration {
     /// `Linkage\Export`: the argument of Open, with NUL between several strings; `None` for a
     /// provider without one.
     pub linkage: Option<String>,
-    /// `Object List`: the only objects that the provider is asked for; empty if
-    /// it is asked for everything.
+    /// `Object List`: the only objects that the provider is asked for by index; empty if it may be
+    /// asked for any.
     pub objects: Vec<TitleIndex>,
     /// `First Counter`: index of the first name; 0 if no names are registered.
     pub first_counter: u32,

@@ -113,8 +113,8 @@ impl Identifier {
         self.schema.matches(object)
     }
 
-    /// The identity of an instance by numbers (process ID, thread ID, `UniqueID`); `None` if it has
-    /// no such numbers, or only IDs that are 0, as Idle and `_Total` have.
+    /// The identity of an instance by numbers: its `UniqueID`, or else the IDs of its process and
+    /// thread. `None` if it has no such numbers, or if these IDs are 0, as those of Idle and `_Total`.
     pub(crate) fn numbers(&self, instance: &Instance<'_>) -> Option<Identity> {
         if let Some(id) = instance.unique_id() {
             return Some(Identity::Unique(id));

@@ -14,8 +14,8 @@ const MANAGE: &str = "manage";
 const START: &str = "start";
 /// The name of the file that stays locked as long as the experiment runs.
 const LOCK: &str = "lock";
-/// The name of that file until it is locked: one that another process finds under its own name and not locked is that
-/// of an abandoned folder.
+/// The name of the lock file until it is locked and renamed to [`LOCK`]. So a [`LOCK`] that is not locked is that of an
+/// abandoned folder.
 const NEW_LOCK: &str = "lock.new";
 /// The beginning of a folder's name; the process ID follows.
 const NAME: &str = "experiment-";

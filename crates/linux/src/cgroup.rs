@@ -153,8 +153,8 @@ impl Session for CgroupSession {
 }
 
 impl CgroupSession {
-    /// Finds the mount point, unless known, and all groups. Returns `false`, and adds a fault, if
-    /// the groups cannot be found.
+    /// Finds the mount point, unless known, and the groups. Returns `false`, and adds a fault, if the
+    /// groups cannot be found.
     fn find_groups(&mut self) -> bool {
         if self.mounted.is_none() {
             match mount::find(&self.root, &mut self.proc) {

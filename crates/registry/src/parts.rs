@@ -1,4 +1,4 @@
-//! Reading a query in parts after it failed as a whole.
+//! Reading a query in parts after it failed as a whole or had a damaged reply.
 //!
 //! A failing provider makes every query fail that includes it, and `Global` includes all providers.
 //! The registrations give the provider of each index. So each provider is asked alone once. After
@@ -208,7 +208,7 @@ pub(crate) fn read_block(
     result.map_err(Failed::Read).and(frame.map_err(Failed::Parse))
 }
 
-/// The readable parts of a query that failed as a whole.
+/// The readable parts of a query that failed as a whole or had a damaged reply.
 #[derive(Debug)]
 pub(crate) struct Split {
     /// The name of the value that is read instead: a list of the objects that can be read.

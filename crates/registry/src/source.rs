@@ -121,8 +121,8 @@ impl Timeouts {
 struct KnownQuery {
     name: ValueName,
     size: Size,
-    /// The parts in which the query is read after it failed as a whole; `None` while the query is
-    /// read as a whole.
+    /// The readable parts of the query, searched for after it failed as a whole or had a damaged
+    /// reply; `None` while they are not known.
     split: Option<Box<Split>>,
 }
 

@@ -11,8 +11,8 @@ use std::time::Duration;
 const FIRST: &str = "perfhive account 1";
 /// The last line. A file without it is cut off, and is not read.
 const LAST: &str = "[End]";
-/// The largest account in bytes. If the definitions of a library's objects do not fit, none of them
-/// is kept: each program asks such a library itself.
+/// The largest size of the text of a [`Record`], in bytes. If the definitions of a library's objects do
+/// not fit, none of them is kept: each program asks such a library itself.
 pub(super) const MOST: usize = 1 << 20;
 /// The length to which a name and the text of a fault are cut, in characters.
 const LONGEST: usize = 500;
