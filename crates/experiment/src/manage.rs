@@ -81,7 +81,7 @@ struct Served {
 }
 
 /// The socket and threads through which other processes of this user, or of root, manage an
-/// experiment. Management ends when this value is dropped.
+/// experiment. Once this value is dropped, no further connection is accepted.
 pub struct ExperimentManager {
     path: PathBuf,
     served: Arc<Served>,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Frames for reuse. The pool keeps handles to the frames that it filled, up to a largest number. A
 /// frame is free if no other handle to it exists; free frames are refilled in place, so that a
-/// source that is read repeatedly stops allocating. Frames that were free for long are dropped.
+/// source that is read repeatedly stops allocating. As many frames as stay free for long are dropped.
 #[derive(Debug)]
 pub struct FramePool {
     frames: Vec<Arc<Frame>>,
@@ -19,8 +19,8 @@ pub struct FramePool {
     fills: u32,
 }
 
-/// The number of fills after which the frames that were free all the time are dropped. Consumers
-/// read at different intervals, so the least number of free frames shows only over many fills.
+/// The number of fills after which as many frames are dropped as stayed free at all of these fills.
+/// Consumers read at different intervals, so this number shows only over many fills.
 const WATCHED_FILLS: u32 = 256;
 
 impl Default for FramePool {

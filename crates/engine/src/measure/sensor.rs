@@ -178,8 +178,9 @@ pub struct SensorReading {
     pub value: Result<CookedValue, NoValue>,
     /// The raw value in this sample; `None` if the sample has none.
     pub raw: Option<u64>,
-    /// The raw value in the sample before; `None` if there is no such sample, or if it has no value
-    /// of this instance. Samples that lack the whole object, or that failed, are passed over.
+    /// The raw value in the sample before; `None` without [`raw`](Self::raw), and if no such sample
+    /// has been taken or it has no value of this instance. Samples that lack the whole object, or that
+    /// failed, are passed over.
     pub before: Option<u64>,
     /// The number of raw units in a second; `None` if the raw value does not count time, or counts
     /// it in an unknown unit.

@@ -26,7 +26,8 @@ pub(super) struct Place {
 }
 
 /// The places of the functions with this name in the symbols of a file, at least one, and whether code of the file
-/// unwinds the stack. An error where there are no places, or where the name stands for one of several functions.
+/// unwinds the stack. An error where there are no places, or where the name is that of an indirect function, one that
+/// chooses another function when the program starts.
 pub(super) fn functions(path: &Path, symbol: &str) -> io::Result<(Vec<Place>, bool)> {
     let bytes = read(path)?;
     functions_in(&bytes, symbol).map_err(|why| why.of(path))

@@ -171,8 +171,8 @@ impl ExtensionRoster {
         changed
     }
 
-    /// Takes the answers that have come. Waits until `deadline` as long as an answer is missing for
-    /// an entry of which `is_open` is true. Returns whether any answer was taken.
+    /// Takes answers, and waits for them until `deadline`, as long as there is an entry of which
+    /// `is_open` is true. Returns whether an entry got its answer.
     fn take_answers(&mut self, deadline: Instant, is_open: impl Fn(&Entry) -> bool) -> bool {
         let mut changed = false;
         while self.entries.iter().any(&is_open) {

@@ -279,8 +279,8 @@ impl Source {
         fields.chain(numbers.iter().map(|(counter, _)| *counter)).chain(single)
     }
 
-    /// Reads the file of a group and sets its counters in `row`. A counter for which the file has
-    /// no value is not set. Damage of the file is a fault.
+    /// Reads the file of a group and sets the counters in `row` that the file has. Damage of the file
+    /// is a fault.
     pub(super) fn fill(
         &self,
         reader: &mut GroupReader,

@@ -52,9 +52,9 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
         self.trial.objects = ObjectQuery::Indexes(tried.clone());
     }
 
-    /// Makes the decision at the first call, and later brings it up to date: if the generation of
-    /// the first source changed, by a trial if it is time for one and, while the first source is
-    /// not broken, if a wanted object was not looked for yet.
+    /// Makes the decision at the first call. A later call decides again if the generation of the
+    /// first source changed or, unless the first source is broken, if a wanted object was not looked
+    /// for yet. Otherwise it makes a trial if it is time for one.
     ///
     /// # Errors
     /// If the second source cannot be read.
