@@ -81,7 +81,7 @@ struct Served {
 }
 
 /// The socket and threads through which other processes of this user, or of root, manage an
-/// experiment. Once this value is dropped, no further connection is accepted.
+/// experiment. Once this value is dropped, requests are answered no more.
 pub struct ExperimentManager {
     path: PathBuf,
     served: Arc<Served>,
@@ -198,7 +198,7 @@ fn serve(stream: &mut UnixStream, served: &Served) -> io::Result<()> {
     loop {
         let Some(line) = lines.next(stream, LONGEST_REQUEST, DEADLINE)? else { return Ok(()) };
         // A manager that has given up has reported that there was no answer, so the request must have no effect.
-        if is_gone(stream) {
+        if is_gone(stream) || served.end.load(Ordering::Acquire) {
             return Ok(());
         }
         let result = match serde_json::from_slice(&line) {

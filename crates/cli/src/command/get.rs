@@ -210,15 +210,17 @@ fn rows_of(
     }
     let readings = paths.iter().flatten().flat_map(|id| query.readings_of(*id)).collect();
     let arranged = arrangement.of(query, readings, room);
-    let curves = arranged.readings.iter().map(curve).collect();
+    let mut curves: Vec<String> = arranged.readings.iter().map(curve).collect();
     let rows = arranged.readings.into_iter().map(|reading| Row::new(query, reading));
-    let mut rows: Vec<Row> = rows.chain(absent_rows(query, paths)).collect();
+    let mut rows: Vec<Row> = rows.collect();
     let mut left_out = if args.choice.top.is_none() { arranged.left_out } else { 0 };
     // One instance may have more counters than the window has lines.
     if let Some(room) = room.filter(|room| rows.len() > *room) {
         left_out += rows.len() - room;
         rows.truncate(room);
+        curves.truncate(room);
     }
+    rows.extend(absent_rows(query, paths));
     Rows { rows, curves, left_out }
 }
 

@@ -306,6 +306,24 @@ fn watched_provider_keeps_its_name_after_unregister() {
     }
 }
 
+/// A window has no room for all rows of a path: the path that has no values is shown all the same.
+#[test]
+fn path_of_a_failing_provider_is_shown_in_a_window_of_few_lines() {
+    let place = TestHive::new();
+    let library = place.library("none.so");
+    std::fs::copy(place.library("gauges.so"), &library).unwrap();
+    place.run(&["register", INI, "--library", &library, "-q"]).ok();
+    std::fs::write(&library, "no library").unwrap();
+    let hives = place.0.path().join("hives");
+    let line = format!(
+        r"PERFHIVE_HIVE={} perfhive get '\Gauges(pump)\Level' '\Process(*)\ID Process'; echo code $?; sleep 60",
+        hives.display()
+    );
+    let Some(terminal) = crate::tmux::Terminal::new(90, 9, &line) else { return };
+    let screen = terminal.wait_for(|screen| screen.contains("code "));
+    assert!(screen.contains("none.so") && screen.contains("code 1"), "{screen}");
+}
+
 /// While a provider fails at the start, its path is shown with the reason, beside the other paths;
 /// it has values as soon as the provider delivers.
 #[test]

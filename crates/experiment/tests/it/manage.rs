@@ -61,6 +61,18 @@ fn more_than(client: &mut ManagedExperiment, count: u64) -> u64 {
 }
 
 #[test]
+fn request_after_the_manager_was_dropped_has_no_effect() {
+    let folder = Folder::new();
+    let socket = folder.path("manage");
+    let (experiment, manager) = running(&socket);
+    let mut client = client(&socket, LONG);
+    client.ask(&json!({"do": "list"})).unwrap();
+    drop(manager);
+    client.ask(&json!({"do": "stop", "source": null})).unwrap_err();
+    assert!(experiment.bindings()[0].running);
+}
+
+#[test]
 fn experiment_is_listed_stopped_started_limited_and_bound() {
     let folder = Folder::new();
     let socket = folder.path("manage");
