@@ -324,7 +324,7 @@ impl Source for Broker {
                     }
                     entry.turn = generation;
                     if let Some(fault) = entry.quarantined(kept) {
-                        faults.extend(entry.wanted.iter().map(|o| fault.clone().of_object(*o)));
+                        entry.add_fault(&fault, &mut faults);
                         continue;
                     }
                     let start = Instant::now();
@@ -333,7 +333,7 @@ impl Source for Broker {
                         let message = "not asked: the deadline had passed";
                         let name = &entry.status.name;
                         let fault = kept.make(FaultKind::NotYet, name, (None, None), &message);
-                        faults.extend(entry.wanted.iter().map(|o| fault.clone().of_object(*o)));
+                        entry.add_fault(&fault, &mut faults);
                         continue;
                     };
                     let level = entry.provider.test_level().unwrap_or(level);

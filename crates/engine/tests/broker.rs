@@ -293,6 +293,49 @@ fn a_foreign_machine_s_block_is_a_frame_of_its_own() {
     assert_eq!(snapshot.faults().len(), 1, "the malformed one is a fault");
 }
 
+/// A provider that answers for other machines and describes no object of them.
+struct Gateway(ScriptProvider);
+
+impl Provider for Gateway {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+    fn describe(&self) -> ProviderDescription {
+        self.0.describe()
+    }
+    fn titles(&self) -> Vec<ProvidedTitles> {
+        self.0.titles()
+    }
+    fn answers_foreign(&self) -> bool {
+        true
+    }
+    fn open(&self, context: &OpenContext<'_>) -> Result<Box<dyn Session>, ProviderError> {
+        self.0.open(context)
+    }
+}
+
+#[test]
+fn a_foreign_ask_tells_of_a_provider_that_describes_no_foreign_object() {
+    let gateway = failing("Gateway", 100, |_, _| Err(ProviderError::Failed("no route".into())));
+    let broker =
+        Broker::builder("test:", "HOST").provider(Arc::new(Gateway(gateway))).quarantine_after(1);
+    let mut broker = broker.build();
+    let foreign = Ask::new(ObjectQuery::Foreign("FAR".to_string()));
+    let over = foreign.clone().until(Instant::now());
+    for (ask, kind, words) in [
+        (&over, FaultKind::NotYet, "deadline"),
+        (&foreign, FaultKind::CollectFailed, "no route"),
+        (&foreign, FaultKind::Quarantined, "no route"),
+    ] {
+        let mut snapshot = Snapshot::new();
+        broker.collect(ask, &mut snapshot).unwrap();
+        let [fault] = snapshot.faults() else { panic!("{words}: {:?}", snapshot.faults()) };
+        assert_eq!((fault.kind, fault.object), (kind, None), "{fault}");
+        assert_eq!(&*fault.provider, "Gateway");
+        assert!(fault.message.contains(words), "{fault}");
+    }
+}
+
 #[test]
 fn after_its_deadline_an_ask_reaches_no_provider() {
     let mut broker = broker(vec![sound("A", 100)]);

@@ -356,7 +356,7 @@ impl Entry {
 impl Entry {
     /// Updates the provider's account after a collection, and puts the provider into quarantine
     /// after `quarantine_after` failures in a row (0 for never). A fault in `verdict` is added to
-    /// `faults` for each wanted object. A provider that was not ready ([`FaultKind::NotYet`])
+    /// `faults` ([`add_fault`](Self::add_fault)). A provider that was not ready ([`FaultKind::NotYet`])
     /// counts neither as failed nor as having collected.
     pub(super) fn note(
         &mut self,
@@ -400,8 +400,17 @@ impl Entry {
             close(self.session.take());
         }
         if let Some(fault) = fault {
-            faults.extend(self.wanted.iter().map(|object| fault.clone().of_object(*object)));
+            self.add_fault(&fault, faults);
         }
+    }
+
+    /// Adds a fault of this collection to `faults`: for each wanted object, or once for the whole
+    /// provider if it is asked without any, as for the objects of another machine.
+    pub(super) fn add_fault(&self, fault: &Fault, faults: &mut Vec<Fault>) {
+        if self.wanted.is_empty() {
+            faults.push(fault.clone());
+        }
+        faults.extend(self.wanted.iter().map(|object| fault.clone().of_object(*object)));
     }
 }
 
