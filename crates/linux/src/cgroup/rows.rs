@@ -120,7 +120,9 @@ impl Rows {
             };
             let place = writing.instance_count();
             match self.which {
-                GroupSelection::All => group.place = Some(place),
+                // The other objects of all groups may lack groups, and place those behind otherwise.
+                GroupSelection::All if object.index == CGROUP.index => group.place = Some(place),
+                GroupSelection::All => {}
                 GroupSelection::Containers => group.container_place = Some(place),
             }
             let name = self.which.name(group);

@@ -454,6 +454,31 @@ fn processes_have_their_group_and_container_as_parent() {
     assert_eq!(look.fault_texts(), ["104012/PID 50: stat: not understood"]);
 }
 
+/// A group without the files of a controller is missing in the object of that controller, and the
+/// groups behind it have another place there than in Cgroup.
+#[test]
+fn processes_keep_their_groups_beside_an_object_that_lacks_some_groups() {
+    let tree = machine();
+    for (group, pid, name) in [("/a", 11, "one"), ("/b", 12, "two"), ("/c", 13, "three")] {
+        whole_group(&tree, group);
+        add_process(&tree, group, pid, name);
+    }
+    let files = ["cpu.pressure", "memory.pressure", "io.pressure", "irq.pressure"];
+    for file in files.into_iter().chain(["io.stat", "memory.stat", "memory.current"]) {
+        std::fs::remove_file(folder(&tree, "/a").join(file)).unwrap();
+    }
+    let mut machine = Machine::new(&tree.frozen());
+    for beside in [MEMORY, IO, PRESSURE, JOB] {
+        let look = machine.look(&[PROCESS, beside], &[]);
+        let parent = |instance| {
+            let (_, parent) = look.block().parent(&instance).unwrap();
+            format!("{} {}", parent.name().to_text(), instance.name().to_text())
+        };
+        let parents: Vec<_> = look.object(PROCESS).instances().map(parent).collect();
+        assert_eq!(parents, ["/a one", "/b two", "/c three"], "beside {beside}");
+    }
+}
+
 #[test]
 fn created_and_removed_groups_are_followed() {
     let tree = machine();
