@@ -593,3 +593,23 @@ fn an_instance_with_a_fault_is_not_missing() {
     let [_, fault] = query.faults(0) else { panic!("{:?}", query.faults(0)) };
     assert_eq!((&*fault.message, fault.instance.as_deref()), ("changed too fast", Some("busy")));
 }
+
+/// An instance called `a/b` without a parent, and one called `b` with the parent `a`.
+#[test]
+fn a_label_as_a_path_means_its_own_instance_alone() {
+    let counters = [CounterSpec::new(TitleIndex(180), CounterType::PERF_COUNTER_LARGE_RAWCOUNT)];
+    let own: &[Row<'_>] = &[("a/b", None, &[1]), ("b", Some((PROCESS, 0)), &[2])];
+    let objects: [(_, &[_], &[Row<'_>]); 2] =
+        [(PROCESS, &counters, &[("a", None, &[0])]), (THREAD, &counters, own)];
+    let bytes = block("HOST", 1, &objects);
+    let source = ReplaySource::new("script:", [("a".to_string(), bytes)]).unwrap();
+    let mut query = Query::new(source.with_titles(LanguageId::ENGLISH, &names())).unwrap();
+    let paths = [r"\Thread(a^/b)\Working Set", r"\Thread(a/b)\Working Set"];
+    let ids = paths.map(|path| query.add(path).unwrap());
+    query.collect().unwrap();
+    let own = ids.map(|id| {
+        let readings = query.readings().iter().filter(|reading| reading.path == id);
+        readings.map(show).collect::<Vec<_>>()
+    });
+    assert_eq!(own, [["a^/b=1"], ["a/b=2"]]);
+}

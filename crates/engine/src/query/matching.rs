@@ -9,6 +9,9 @@ use crate::path::{InstancePattern, NamePattern, OrderNumber};
 enum Spelling {
     /// Character by character; a pattern with a wildcard matches no name.
     Exact,
+    /// Character by character, with the parent and the name of the pattern as one name: `a/b` is an
+    /// instance without a parent that is called `a/b`.
+    WithSlash,
     /// Without regard to case, as PDH compares.
     AnyCase,
     /// With the order number as the end of the name: `a#2` is an instance that is called `a#2`.
@@ -22,7 +25,8 @@ enum Spelling {
 
 impl Spelling {
     /// The ways to compare names, in the order in which they are tried.
-    const OF_NAMES: [Self; 4] = [Self::Exact, Self::AnyCase, Self::WithNumber, Self::Pdh];
+    const OF_NAMES: [Self; 5] =
+        [Self::Exact, Self::WithSlash, Self::AnyCase, Self::WithNumber, Self::Pdh];
 }
 
 /// A name as PDH prints it: square brackets for parentheses, underscores for `#`, `/` and `\`.
@@ -100,7 +104,7 @@ impl InstancePattern {
             return false;
         }
         let fits = |pattern: &NamePattern, name: &str| match spelling {
-            Spelling::Exact => pattern.as_literal() == Some(name),
+            Spelling::Exact | Spelling::WithSlash => pattern.as_literal() == Some(name),
             Spelling::AnyCase | Spelling::WithNumber => pattern.matches(name),
             Spelling::ProcessId => false,
             Spelling::Pdh => is_as_long(pattern, name) && pattern.matches(&pdh_spelling(name)),
@@ -115,11 +119,13 @@ impl InstancePattern {
         };
         let own = numbered.as_ref().unwrap_or(&self.name);
         match (&self.parent, label.parent.as_deref()) {
-            (Some(pattern), Some(parent)) => fits(pattern, parent) && fits(own, &label.name),
             // The pattern may mean a name with a slash in it, written without a caret.
-            (Some(pattern), None) => {
+            (Some(pattern), None) if spelling != Spelling::Exact => {
                 label.name.contains('/') && fits(&pattern.joined_by_slash(own), &label.name)
             }
+            (Some(_), None) => false,
+            _ if spelling == Spelling::WithSlash => false,
+            (Some(pattern), Some(parent)) => fits(pattern, parent) && fits(own, &label.name),
             // `Thread(*)` means every thread, whatever its parent.
             (None, Some(_)) => own.is_any() && spelling != Spelling::Exact,
             (None, None) => fits(own, &label.name),
