@@ -14,7 +14,7 @@ mod decide;
 pub(crate) mod tests;
 
 use crate::condition::{Event, Whole};
-use decide::Decision;
+use decide::{Decision, PAIR};
 use perfhive_engine::{
     Ask, Catalogue, Fault, FaultKind, ObjectQuery, ProviderStatus, Snapshot, Source, SourceError,
     SourceErrorKind, TitleDatabase,
@@ -284,11 +284,20 @@ impl<A: TimedSource, B: Source> Source for Fallback<A, B> {
             }
         }
         if second {
-            // Objects that the first source did deliver are not read from the second.
+            // Objects that the first source did deliver are not read from the second. A pair of which
+            // it delivered one object is: the parents of threads are positions in their own block.
+            let mut is_split = false;
             if let ObjectQuery::Indexes(list) = &mut self.asked.objects {
-                list.retain(|name| out.object(*name).is_none());
+                let lacks = |name: &TitleIndex| out.object(*name).is_none();
+                is_split = PAIR.iter().any(|name| list.contains(name) && lacks(name))
+                    && !PAIR.iter().all(lacks);
+                list.retain(|name| lacks(name) || is_split && PAIR.contains(name));
             }
             self.second.collect(&self.asked, &mut self.answer)?;
+            if is_split {
+                // Of two objects with one name, readers take the first.
+                std::mem::swap(out, &mut self.answer);
+            }
             out.push_all_of(&self.answer);
             self.answer.clear();
         }

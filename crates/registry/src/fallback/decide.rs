@@ -10,11 +10,9 @@ use perfhive_format::{LanguageId, TitleIndex};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The title index of Process. If the first source lacks Process or Thread, a decision names both
-/// for the second source, since threads refer to processes.
-const PROCESS: TitleIndex = TitleIndex(230);
-/// The title index of Thread.
-const THREAD: TitleIndex = TitleIndex(232);
+/// The title indexes of Process and Thread. If the first source lacks one of them, a decision names
+/// both for the second source, since threads refer to processes.
+pub(super) const PAIR: [TitleIndex; 2] = [TitleIndex(230), TitleIndex(232)];
 
 /// The timeout of a call that only tests whether the first source answers (a check or a trial), and
 /// of a call of a broken first source. It is short because readers wait for these calls.
@@ -170,8 +168,8 @@ impl<A: TimedSource, B: Source> Fallback<A, B> {
             looked_at.contains(name)
                 && (catalogue.object(*name).is_none() || delivered.is_some_and(is_told))
         };
-        let pair = [PROCESS, THREAD].iter().any(lacks);
-        let missing = |name: &TitleIndex| lacks(name) || pair && [PROCESS, THREAD].contains(name);
+        let pair = PAIR.iter().any(lacks);
+        let missing = |name: &TitleIndex| lacks(name) || pair && PAIR.contains(name);
         let objects: Vec<TitleIndex> = self.capable.iter().copied().filter(missing).collect();
         let why = "their providers failed or are disabled (`lodctr /Q` tells which)";
         let mut reason = self.names(&objects).map(|names| by_native(&names, why));

@@ -212,8 +212,7 @@ fn with_all_objects_in_the_registry_no_other_source_is_used() {
 fn missing_objects_are_filled_with_one_warning() {
     let Parts { mut source, asked, .. } = parts(&[(2, "System"), (4, "Memory"), (230, "Process")]);
     let snapshot = collect(&mut source, "Global");
-    // Process comes from the source of Thread, which refers to it.
-    let both = [(2, 1), (4, 1), (230, 1), (232, 2), (238, 2)];
+    let both = [(2, 1), (4, 1), (230, 1), (230, 2), (232, 2), (238, 2)];
     assert_eq!(origins(&snapshot), both);
     let [fault] = snapshot.faults() else { panic!("{:?}", snapshot.faults()) };
     assert_eq!(fault.kind, FaultKind::Warning);
@@ -223,6 +222,20 @@ fn missing_objects_are_filled_with_one_warning() {
     assert!(snapshot.faults().is_empty());
     assert_eq!(origins(&collect(&mut source, "232 230")), [(230, 2), (232, 2)]);
     assert_eq!(*asked.lock().unwrap(), ["Global", "4"]);
+}
+
+/// Threads refer to processes by their position in the same block.
+#[test]
+fn readers_get_process_and_thread_of_one_source() {
+    for has in [(230, "Process"), (232, "Thread")] {
+        let Parts { mut source, .. } = parts(&[has, (4, "Memory")]);
+        for query in ["Global", "230 232", "Global"] {
+            let snapshot = collect(&mut source, query);
+            let origin = |name| snapshot.object(TitleIndex(name)).unwrap().frame().origin();
+            assert_eq!(origin(230), origin(232), "{has:?} {query}");
+            assert_eq!(snapshot.object(TitleIndex(4)).is_some(), query == "Global");
+        }
+    }
 }
 
 #[test]
