@@ -217,13 +217,13 @@ impl Check {
         }
         let start = Instant::now();
         let library = self.library.as_mut()?;
-        match library.collect(value, lane, room, Patience::default()) {
+        let called = library.collect(value, lane, room, Patience::default());
+        let took = start.elapsed();
+        let reports = library.take_open_reports().into_iter();
+        reports.for_each(|text| self.warn_once("Open", format!("it reports: {text}")));
+        match called {
             Ok(Call { code, claim, reports, note, buffer, .. }) => {
-                let took = start.elapsed();
-                // Every new process has the note again.
-                let is_known =
-                    self.verdict.findings.iter().any(|one| Some(&one.message) == note.as_ref());
-                note.filter(|_| !is_known).into_iter().for_each(|note| self.warn("Open", note));
+                note.into_iter().for_each(|note| self.warn_once("Open", note));
                 Some(CheckedCall { code, claim, reports, buffer, took })
             }
             Err(fault) => {
@@ -232,6 +232,13 @@ impl Check {
                 self.library = None;
                 None
             }
+        }
+    }
+
+    /// Adds a warning, unless it was added before: every new process gives it again.
+    fn warn_once(&mut self, value: &str, message: String) {
+        if self.verdict.findings.iter().all(|one| one.message != message) {
+            self.warn(value, message);
         }
     }
 

@@ -106,6 +106,9 @@ pub(crate) struct HostedLibrary {
     /// The note of the last Open about the confinement of the process, until a [`Call`] takes it;
     /// `None` if there is none.
     note: Option<String>,
+    /// The messages that the provider reported during the last Open, which succeeded, until
+    /// [`take_open_reports`](Self::take_open_reports) takes them.
+    open_reports: Vec<String>,
     /// The time that the last call of Collect took, or has taken so far.
     took: Duration,
     next_id: u32,
@@ -166,6 +169,7 @@ impl HostedLibrary {
             begun: None,
             early: None,
             note: None,
+            open_reports: Vec::new(),
             took: Duration::ZERO,
             next_id: 0,
             failures: 0,
@@ -205,6 +209,12 @@ impl HostedLibrary {
     /// Whether the library can be collected from again without a restart or a wait.
     pub(crate) fn is_sound(&self) -> bool {
         self.process.is_some() && self.in_flight.is_none()
+    }
+
+    /// Takes the messages that the provider reported during an Open that succeeded; empty if they
+    /// were taken before. The messages of an Open that failed are in its fault.
+    pub(crate) fn take_open_reports(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.open_reports)
     }
 
     /// Takes the buffer of a call back, for the next one.
@@ -363,18 +373,19 @@ impl HostedLibrary {
         let Some(call) = self.in_flight else { return Ok(()) };
         let response = self.wait(call, patience)?;
         // The late answer of an older Collect is discarded.
-        if call.function == Function::Open { self.opened(&response) } else { Ok(()) }
+        if call.function == Function::Open { self.opened(response) } else { Ok(()) }
     }
 
     /// Takes the answer to Open; an Open that failed ends the process.
-    fn opened(&mut self, response: &Response) -> Result<(), CallFault> {
-        if let Some(failure) = &response.failure {
-            return Err(self.fail(failure.clone()));
+    fn opened(&mut self, response: Response) -> Result<(), CallFault> {
+        if let Some(failure) = response.failure {
+            return Err(self.fail(failure));
         }
-        self.note.clone_from(&response.note);
+        self.note = response.note;
         if response.code != ERROR_SUCCESS {
             return Err(self.fail(open_failed(response.code, &response.reports)));
         }
+        self.open_reports = response.reports;
         Ok(())
     }
 

@@ -154,6 +154,7 @@ impl ExtensionSession {
             }
             let called = library.collect(value, lane, room, patience);
             self.took += library.took();
+            library.take_open_reports().iter().for_each(|message| state.log(message));
             let call = match called {
                 Ok(call) => call,
                 Err(CallFault::Failed(message) | CallFault::TimedOut(message)) => {

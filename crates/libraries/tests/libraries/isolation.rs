@@ -4,7 +4,7 @@ use crate::support::{Folder, OBJECT, broker, broker_of, host, registration};
 use perfhive_contract::Registration;
 use perfhive_engine::{Ask, FaultKind, ProviderState, Source, TestLevel};
 use perfhive_format::TitleIndex;
-use perfhive_libraries::{HostCommand, HostOptions, check};
+use perfhive_libraries::{HostCommand, HostOptions, Severity, check};
 use rustix::process::{Pid, Signal, kill_process};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -205,6 +205,24 @@ fn missing_filter_is_reported_to_readers_the_log_and_check() {
         let warnings = verdict.findings.iter().filter(|one| one.message.contains(text));
         assert_eq!(warnings.count(), expected, "{:?}", verdict.findings);
     }
+}
+
+#[test]
+fn messages_of_an_open_that_succeeds_are_in_the_log_and_in_check() {
+    let folder = Folder::new("tells-in-open");
+    let library = folder.compile("tests/libraries/zoo.c");
+    let registration = registration(&library, "tells in Open");
+    let mut reader = broker(registration.clone(), |options| options);
+    for _ in 0..2 {
+        let seen = reader.see();
+        assert_eq!((seen.instances, seen.faults.len()), (Some(2), 0), "{seen:?}");
+    }
+    // Once per process.
+    assert_eq!(reader.lines(), ["Zoo: the pump is new"]);
+    let verdict = check(&registration, &HostOptions::new().host(host()));
+    let found = verdict.findings.iter().filter(|one| one.severity != Severity::Good);
+    let found: Vec<_> = found.map(|one| (&*one.asked, &*one.message)).collect();
+    assert_eq!(found, [("Open", "it reports: the pump is new")]);
 }
 
 /// The memory limit holds for files in memory as well.

@@ -86,6 +86,8 @@ PERFHIVE_EXPORT DWORD OpenZoo(LPWSTR linkage)
     int before = atomic_fetch_add(&opened, 1);
     if (is("refuses to open") || (is("opens once") && before > 0))
         return ERROR_FILE_NOT_FOUND;
+    if (is("tells in Open") && host != NULL)
+        host->report(host->context, "the pump is new", 15);
     /* The signal is the calling thread's: Open is called by the one that has it. */
     if (is("never returns and has no parent-death signal"))
         prctl(PR_SET_PDEATHSIG, 0);
