@@ -382,12 +382,13 @@ impl<'a> Search<'a> {
 
 /// A name as an argument of a command, for messages: in quotation marks, unless it consists of
 /// letters, digits, `_`, `-` and `.` only. An empty name is in quotation marks, too. Quotation marks
-/// and other special characters within the name are not escaped, so it is not safe to run.
+/// within the name are escaped as Windows' programs read them. No other special character is, so it
+/// is not safe to run.
 pub fn argument(name: &str) -> Cow<'_, str> {
     let is_plain = |c: char| c.is_alphanumeric() || "_-.".contains(c);
     match !name.is_empty() && name.chars().all(is_plain) {
         true => Cow::Borrowed(name),
-        false => Cow::Owned(format!("\"{name}\"")),
+        false => Cow::Owned(format!("\"{}\"", name.replace('"', "\\\""))),
     }
 }
 

@@ -67,6 +67,16 @@ fn a_registration_without_names_and_objects_has_failed() {
 }
 
 #[test]
+fn a_suggested_command_escapes_quotation_marks_in_a_name() {
+    let fake = world();
+    fake.with(|world| world.providers = vec![service("The \"Bare\" one", &[], SUCCESS)]);
+    let mut source = fake.source();
+    let providers = source.providers(&Ask::nothing()).unwrap();
+    let why = providers[0].last_fault.as_ref().unwrap();
+    assert!(why.message.contains(r#"`perfhive check "The \"Bare\" one"` says"#), "{why}");
+}
+
+#[test]
 fn an_unreadable_part_is_one_warning_beside_the_counters() {
     let fake = world();
     fake.with(|world| world.unreadable = vec![(RegistryPart::Services, 5)]);
