@@ -221,10 +221,8 @@ impl<R: Read + Seek> BinaryLog<R> {
         self.names = MadeUpNames::with(&self.titles, before);
         self.entries = catalogue::read(&catalogue);
         self.counters = Counters::new(&self.entries).with_bias(bias);
-        for (object, count) in self.counters.left_out() {
-            self.fault(format_args!(
-                "{object} has {count} counters more than are read of counters one by one"
-            ));
+        for message in self.counters.left_out() {
+            self.fault(format_args!("{message}"));
         }
         Ok(())
     }

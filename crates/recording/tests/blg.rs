@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use perfhive_engine::{Ask, NoValue, ObjectQuery, Query, Snapshot, Source, SourceErrorKind};
-use perfhive_format::{DataBlock, FileTime, LanguageId, TitleIndex};
+use perfhive_format::{CounterType, DataBlock, FileTime, LanguageId, TitleIndex};
 use perfhive_recording::{MachinePart, ReplaySource, open};
 use perfhive_testkit::real;
 use std::path::PathBuf;
@@ -692,4 +692,34 @@ fn a_log_that_shrinks_while_it_is_read_ends_there() {
         let found = source.collect(&Ask::new(ObjectQuery::Global), &mut out);
         assert!(sought.is_err() || found.is_err(), "{end}");
     }
+}
+
+#[test]
+fn a_counter_whose_clock_is_not_that_of_its_machine_is_left_out_and_told() {
+    const RATE: u32 = CounterType::PERF_COUNTER_BULK_COUNT.0;
+    let mut log = Written::default();
+    log.catalogue(&[
+        ("\\\\ONE|A", None, "unknown", RATE, 0),
+        ("\\\\ONE|A", None, "x", RATE, 1000),
+        ("\\\\ONE|A", None, "count", RAW, 3),
+        ("\\\\ONE|A", None, "other", RATE, 500),
+    ]);
+    for second in 1..=2 {
+        let mut rate = single(second * FileTime::PER_SECOND, 100 * second);
+        rate.1[24..32].copy_from_slice(&(1000 * second).to_le_bytes());
+        log.sample(&[rate.clone(), rate.clone(), single(second * FileTime::PER_SECOND, 7), rate]);
+    }
+    let file = Scratch::new("clocks", &log.file());
+    let source = open("file:log", std::slice::from_ref(&file.0), &[], None).unwrap();
+    let mut query = Query::new(source).unwrap();
+    let paths = [r"\A\unknown", r"\A\x", r"\A\count"].map(|path| query.add(path).unwrap());
+    assert!(query.add(r"\A\other").is_err());
+    query.collect().unwrap();
+    let told = query.faults(0).iter().any(|fault| {
+        fault.message.contains(r"\\ONE\A\other has a clock of 500 Hz, its machine one of 1000 Hz")
+    });
+    assert!(told, "{:?}", query.faults(0));
+    query.collect().unwrap();
+    let value = |path| query.readings_of(path).next().unwrap().value.as_ref().unwrap().as_f64();
+    assert_eq!(paths.map(value), [100.0, 100.0, 7.0]);
 }

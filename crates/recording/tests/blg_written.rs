@@ -1,13 +1,14 @@
 //! Binary logs that are written, read back.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use perfhive_engine::{Ask, Query, Reading, Source, TitleDatabase};
+use perfhive_engine::{Ask, Query, Reading, Source, SourceSet, TitleDatabase};
 use perfhive_format::{
     BlockHead, BlockWriter, Clocks, CounterSpec, CounterType, FileTime, InstanceHead, LanguageId,
     NameRef, ObjectSpec, ObjectTemplate, TitleIndex,
 };
 use perfhive_recording::{
-    BinaryLogCounters, BinaryLogWriter, ReplaySource, TextForm, TextLogWriter, TextZone, open,
+    BinaryLogCounters, BinaryLogWriter, MachinePart, ReplaySource, TextForm, TextLogWriter,
+    TextZone, open,
 };
 use perfhive_testkit::real;
 use perfhive_testkit::script::{self, replay};
@@ -304,4 +305,95 @@ fn a_value_of_more_bits_than_its_type_has_stays_whole() {
     let wanted: Vec<_> = wanted.into_iter().map(|(_, values)| values).collect();
     assert!(wanted[1..].iter().all(|values| values.values().all(Option::is_some)), "{wanted:?}");
     assert_eq!(read.into_iter().map(|(_, values)| values).collect::<Vec<_>>(), wanted);
+}
+
+/// The names of [`clocked`].
+const CLOCKED: [(u32, &str); 4] =
+    [(2, "Shop"), (4, "Sales/sec"), (6, "Returns/sec"), (8, "sec/Sale")];
+
+/// A recording of a machine with a performance counter of this frequency: 100 sales in one second, half a second each. The
+/// rate has this index.
+fn clocked(machine: &'static str, perf_freq: i64, rate: u32) -> ReplaySource {
+    let blocks = (0..2).map(move |second| {
+        let time = FileTime(134_086_752_000_000_000 + second * FileTime::PER_SECOND);
+        let clocks = Clocks {
+            perf_time: second * perf_freq,
+            perf_freq,
+            time_100ns: time.0,
+            ..Clocks::default()
+        };
+        let counters = [
+            CounterSpec::new(TitleIndex(rate), CounterType::PERF_COUNTER_BULK_COUNT),
+            CounterSpec::new(TitleIndex(8), CounterType::PERF_AVERAGE_TIMER).size(8),
+            CounterSpec::new(TitleIndex(8), CounterType::PERF_AVERAGE_BASE),
+        ];
+        let template = ObjectTemplate::new(&ObjectSpec::new(TitleIndex(2)), &counters).unwrap();
+        let mut writer = BlockWriter::new();
+        let system_time = time.to_system_time();
+        let head = BlockHead { system_name: machine, clocks, system_time, ..BlockHead::default() };
+        writer.start(&head);
+        let sales = 100 * second as u64;
+        let values = [sales, sales * perf_freq as u64 / 2, sales];
+        let object = writer.object(&template).unwrap();
+        object.values(&values).and_then(|object| object.finish()).unwrap();
+        writer.finish().to_vec()
+    });
+    replay(blocks, &CLOCKED)
+}
+
+#[test]
+fn rates_and_times_of_each_machine_of_a_log_are_by_its_own_clock() {
+    let query = || {
+        let sources = SourceSet::new(clocked("ONE", 3_000_000, 4))
+            .with_machine("TWO", clocked("TWO", 10_000_000, 4));
+        let mut query = Query::over(sources, LanguageId::ENGLISH).unwrap();
+        query.add(r"\\*\Shop\*").unwrap();
+        query
+    };
+    let mut counters = BinaryLogCounters::default();
+    let mut reading = query();
+    while reading.collect().is_ok() {
+        reading.readings().iter().for_each(|one| counters.add(&reading, one));
+    }
+    assert_eq!(counters.conflict(), None);
+    let titles = TitleDatabase::from_lists(LanguageId::ENGLISH, [], []);
+    let file = Scratch::new("clocks.blg");
+    let mut writer = BinaryLogWriter::create(&file.0, zone(), counters, &titles).unwrap();
+    let mut reading = query();
+    while reading.collect().is_ok() {
+        writer.add(time(&reading), reading.readings()).unwrap();
+    }
+    writer.finish().unwrap();
+    for machine in ["ONE", "TWO"] {
+        let mut query = Query::new(MachinePart::new(Box::new(file.open()), machine)).unwrap();
+        let paths = [r"\Shop\Sales/sec", r"\Shop\sec/Sale"].map(|path| query.add(path).unwrap());
+        query.collect().unwrap();
+        query.collect().unwrap();
+        let value = |path| query.readings_of(path).next().unwrap().value.as_ref().unwrap().as_f64();
+        assert_eq!(paths.map(value), [100.0, 0.5], "{machine}");
+    }
+}
+
+#[test]
+fn a_machine_with_another_clock_in_a_later_recording_is_a_conflict() {
+    let conflict = |second: (&'static str, i64)| {
+        let mut counters = BinaryLogCounters::default();
+        for (machine, frequency, rate) in [("ONE", 3_000_000, 4), (second.0, second.1, 6)] {
+            counters.next_recording();
+            let mut query = Query::new(clocked(machine, frequency, rate)).unwrap();
+            query
+                .add(match rate {
+                    4 => r"\Shop\Sales/sec",
+                    _ => r"\Shop\Returns/sec",
+                })
+                .unwrap();
+            while query.collect().is_ok() {
+                query.readings().iter().for_each(|one| counters.add(&query, one));
+            }
+        }
+        counters.conflict().map(str::to_string)
+    };
+    assert_eq!(conflict(("ONE", 3_000_000)), None);
+    assert_eq!(conflict(("TWO", 10_000_000)), None);
+    assert_eq!(conflict(("ONE", 10_000_000)).as_deref(), Some(r"\Shop\Returns/sec"));
 }

@@ -63,13 +63,13 @@ pub(super) struct Counters {
     /// `None` if that sample had no counter, with a value or without.
     time: Option<FileTime>,
     is_local: bool,
-    /// The frequency of the machine's performance counter in Hz.
-    perf_freq: i64,
     writer: BlockWriter,
     /// How many of [`MOST_VALUES`] are left for new instances of this sample.
     room: usize,
     /// Whether the sample has instances for which there was no room.
     pub(super) is_cut: bool,
+    /// What is said about each counter that is left out since its clock is not that of its machine.
+    other_clocks: Vec<String>,
     /// The counters of this sample without a value: the path, and PDH's status.
     pub(super) missing: Vec<(String, u32)>,
 }
@@ -90,6 +90,8 @@ struct Target {
 /// An object that is built from its counters.
 struct Object {
     machine: String,
+    /// The frequency of the machine's performance counter in Hz.
+    perf_freq: i64,
     name: String,
     has_instances: bool,
     columns: Vec<Column>,
@@ -144,11 +146,14 @@ enum Told {
 impl Counters {
     /// Arranges the entries of a catalogue as objects with columns.
     pub(super) fn new(entries: &[Entry]) -> Self {
-        let (perf_freq, room) = (FileTime::PER_SECOND, MOST_VALUES);
-        let mut counters = Self { perf_freq, room, ..Self::default() };
-        // The machine has one performance counter, whatever an object's counters use.
-        if let Some(entry) = entries.iter().find(|entry| uses(entry, Clock::Perf)) {
-            counters.perf_freq = entry.frequency;
+        let mut counters = Self { room: MOST_VALUES, ..Self::default() };
+        // Each machine has one performance counter, whatever an object's counters use. 0 is no frequency.
+        let mut frequencies: HashMap<&str, i64> = HashMap::new();
+        for entry in entries.iter().filter(|entry| uses(entry, Clock::Perf)) {
+            let known = frequencies.entry(&entry.machine).or_default();
+            if *known == 0 {
+                *known = entry.frequency;
+            }
         }
         let mut objects: HashMap<Key<'_>, usize> = HashMap::new();
         let mut known: HashMap<(Key<'_>, &str), Option<(usize, usize)>> = HashMap::new();
@@ -157,10 +162,21 @@ impl Counters {
                 counters.targets.push(None);
                 continue;
             }
+            let perf_freq = frequencies.get(&*entry.machine).copied();
+            let perf_freq = perf_freq.unwrap_or(FileTime::PER_SECOND);
+            if uses(entry, Clock::Perf) && ![0, perf_freq].contains(&entry.frequency) {
+                let Entry { machine, object, counter, frequency, .. } = entry;
+                counters.other_clocks.push(format!(
+                    "\\\\{machine}\\{object}\\{counter} has a clock of {frequency} Hz, its machine one of \
+                     {perf_freq} Hz: it is left out"
+                ));
+                counters.targets.push(None);
+                continue;
+            }
             let key = (entry.machine.as_str(), entry.object.as_str(), entry.instance.is_some());
             let place = *known.entry((key, &entry.counter)).or_insert_with(|| {
                 let place = *objects.entry(key).or_insert_with(|| {
-                    counters.objects.push(Object::new(entry));
+                    counters.objects.push(Object::new(entry, perf_freq));
                     counters.objects.len() - 1
                 });
                 let column = counters.objects.get_mut(place)?.add_column(entry)?;
@@ -175,10 +191,14 @@ impl Counters {
         counters
     }
 
-    /// The name of each object with more counters than are read, and the number of counters left out.
-    pub(super) fn left_out(&self) -> Vec<(String, usize)> {
+    /// What is said about each object with more counters than are read, and about counters that are left out since
+    /// their clock is not that of their machine.
+    pub(super) fn left_out(&self) -> Vec<String> {
         let objects = self.objects.iter().filter(|object| object.left_out > 0);
-        objects.map(|object| (object.name.clone(), object.left_out)).collect()
+        let objects = objects.map(|Object { name, left_out, .. }| {
+            format!("{name} has {left_out} counters more than are read of counters one by one")
+        });
+        objects.chain(self.other_clocks.iter().cloned()).collect()
     }
 
     /// The same counters with the difference from local time to UTC, in steps of 100 ns, that holds until a counter
@@ -293,7 +313,7 @@ impl Counters {
         // Rows that are not of this sample are not kept for the next one.
         self.objects.iter_mut().for_each(Object::drop_rest);
         for object in self.objects.iter_mut().filter(|object| object.used > 0) {
-            let block = object.block(time, self.perf_freq, names, &mut self.writer);
+            let block = object.block(time, names, &mut self.writer);
             blocks.push(block.ok_or_else(|| object.name.clone()));
             (object.used, object.clocks) = (0, Default::default());
         }
@@ -305,9 +325,9 @@ impl Counters {
     /// A block without objects at the time of the sample of the blocks that were made last, for a sample in which no
     /// counter has a value. `None` if that sample had no counter.
     pub(super) fn block_without_objects(&self) -> Option<Vec<u8>> {
-        let machine = &self.objects.first()?.machine;
+        let Object { machine, perf_freq, .. } = self.objects.first()?;
         let time = self.time?;
-        Some(without_objects(machine, self.perf_freq, (time.to_system_time(), time)))
+        Some(without_objects(machine, *perf_freq, (time.to_system_time(), time)))
     }
 
     /// Whether the blocks made last have local times, because the log lacks the difference to UTC.
@@ -352,7 +372,7 @@ pub(super) fn whole_quarters(steps: i64) -> i64 {
 }
 
 /// Whether the formula of a counter takes this clock or its frequency.
-fn uses(entry: &Entry, clock: Clock) -> bool {
+pub(super) fn uses(entry: &Entry, clock: Clock) -> bool {
     Formula::of(entry.counter_type).is_ok_and(|of| of.clock() == Some(clock))
 }
 
@@ -364,9 +384,10 @@ pub(super) fn clock_of(counter_type: CounterType) -> Option<Clock> {
 }
 
 impl Object {
-    fn new(entry: &Entry) -> Self {
+    fn new(entry: &Entry, perf_freq: i64) -> Self {
         Self {
             machine: entry.machine.clone(),
+            perf_freq,
             name: entry.object.clone(),
             has_instances: entry.instance.is_some(),
             columns: Vec::new(),
@@ -493,7 +514,6 @@ impl Object {
     fn block(
         &mut self,
         time: FileTime,
-        perf_freq: i64,
         names: &mut MadeUpNames,
         writer: &mut BlockWriter,
     ) -> Option<Vec<u8>> {
@@ -505,7 +525,7 @@ impl Object {
         };
         let clocks = Clocks {
             perf_time: read(Clock::Perf)?,
-            perf_freq,
+            perf_freq: self.perf_freq,
             time_100ns: read(Clock::Ns100)?,
             object_time: read(Clock::Object)?,
             object_freq: of_object.map_or(FileTime::PER_SECOND, |column| column.entry.frequency),

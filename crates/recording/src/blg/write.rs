@@ -5,13 +5,13 @@
 //! each counter (value, and base or clock), from which every program cooks its own values.
 
 use super::catalogue::{self, ALL, Entry};
-use super::counters::clock_of;
+use super::counters::{clock_of, uses};
 use super::trace::{PART, Trace, TraceHead};
 use super::{CATALOGUE, HEAD, OF_COUNTER, OF_COUNTERS, OF_SAMPLE, SAMPLE, TITLES};
 use crate::files::write_error;
 use crate::text_log::TextZone;
 use perfhive_engine::{Identity, Query, Reading, SourceError, TitleDatabase};
-use perfhive_format::{CounterType, FileTime, RawSample, TimerFacet, TitleIndex};
+use perfhive_format::{Clock, CounterType, FileTime, RawSample, TimerFacet, TitleIndex};
 use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -34,6 +34,8 @@ pub struct BinaryLogCounters {
     recording: usize,
     conflict: Option<String>,
     perf_freq: i64,
+    /// The frequency of each machine's performance counter, by the machine's name in small letters.
+    frequencies: HashMap<String, i64>,
 }
 
 /// A counter of a recording: the number of the recording, the machine, and the indexes of object and counter.
@@ -59,6 +61,14 @@ impl BinaryLogCounters {
             frequency: frequency(reading.counter_type, raw),
             scale: reading.scale,
         };
+        // Readers take the performance counter of a machine for one.
+        let has_other_clock = uses(&new, Clock::Perf) && new.frequency != 0 && {
+            let known = self.frequencies.entry(new.machine.to_lowercase());
+            *known.or_insert(new.frequency) != new.frequency
+        };
+        if has_other_clock {
+            self.conflict.get_or_insert_with(|| query.english_path_of(reading).to_string());
+        }
         // Readers find a counter by its names, so the log has each once, whatever its indexes.
         let names = [&new.machine, &new.object, &new.counter].map(String::clone);
         let own = (self.entries.len(), self.recording);
@@ -87,7 +97,8 @@ impl BinaryLogCounters {
     }
 
     /// The path of the first counter that a recording has with another type or frequency than a recording before, or
-    /// with instances where that has none: its values cannot stand in the same log. `None` if there is no such counter.
+    /// with instances where that has none, or for which the machine's performance counter has another frequency than
+    /// for those before: its values cannot stand in the same log. `None` if there is no such counter.
     #[must_use]
     pub fn conflict(&self) -> Option<&str> {
         self.conflict.as_deref()
