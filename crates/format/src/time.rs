@@ -17,7 +17,7 @@ impl FileTime {
     /// 100 ns. A time outside the range of the type becomes its least or greatest value.
     #[must_use]
     pub const fn from_unix_nanos(nanos: i128) -> Self {
-        Self(Self::UNIX_EPOCH.0.saturating_add(saturate(nanos.div_euclid(100))))
+        Self(saturate(nanos.div_euclid(100) + Self::UNIX_EPOCH.0 as i128))
     }
 
     /// Nanoseconds since the start of 1970, UTC; negative before it.
@@ -178,5 +178,17 @@ mod tests {
         assert_eq!(leap.to_string(), "2000-02-29T00:00:00.000Z");
         assert_eq!(leap.to_unix_nanos(), 951_782_400_000_000_000);
         assert_eq!(FileTime(128_315_940_386_596_596).to_string(), "2007-08-14T19:40:38.659Z",);
+    }
+
+    #[test]
+    fn times_beyond_the_range_are_its_ends_and_all_others_come_back() {
+        for time in [i64::MIN, i64::MIN + 1, -1, 0, i64::MAX - 1, i64::MAX].map(FileTime) {
+            assert_eq!(FileTime::from_unix_nanos(time.to_unix_nanos()), time);
+        }
+        let (least, greatest) = (FileTime(i64::MIN), FileTime(i64::MAX));
+        assert_eq!(FileTime::from_unix_nanos(least.to_unix_nanos() - 1), least);
+        assert_eq!(FileTime::from_unix_nanos(i128::MIN), least);
+        assert_eq!(FileTime::from_unix_nanos(greatest.to_unix_nanos() + 100), greatest);
+        assert_eq!(FileTime::from_unix_nanos(i128::MAX), greatest);
     }
 }
