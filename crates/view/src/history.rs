@@ -16,7 +16,8 @@ fn key(reading: &Reading) -> Key {
 /// The last values of each reading of a query.
 #[derive(Clone, Debug, Default)]
 pub struct History {
-    values: HashMap<Key, VecDeque<Option<f64>>>,
+    /// The values of each reading, and their unit.
+    values: HashMap<Key, (VecDeque<Option<f64>>, &'static str)>,
 }
 
 impl History {
@@ -26,44 +27,47 @@ impl History {
         let mut old = std::mem::take(&mut self.values);
         for reading in query.readings() {
             let key = key(reading);
-            let mut values = old.remove(&key).unwrap_or_default();
+            let known = old.remove(&key);
+            let (mut values, unit) =
+                known.unwrap_or_else(|| (VecDeque::new(), query.unit_of(reading)));
             while values.len() >= length.max(1) {
                 values.pop_front();
             }
             values.push_back(reading.value.as_ref().ok().map(|value| value.as_f64()));
-            self.values.insert(key, values);
+            self.values.insert(key, (values, unit));
         }
     }
 
     /// The past values of a reading as a curve in block characters. The curve's scale goes from 0 to
     /// 100 for percentages, or to their peak if that is higher; at least from the lowest to the highest
     /// value for counts and amounts that one sample gives; from 0 to the peak for all others. The
-    /// counter type alone decides which of these a value is. A missing value is a space. Empty before
-    /// there are two values.
+    /// counter's type and [unit](Query::unit_of) decide which of these a value is. A missing value is a
+    /// space. Empty before there are two values.
     #[must_use]
     pub fn curve(&self, reading: &Reading) -> String {
-        let Some(values) = self.values.get(&key(reading)) else {
+        let Some((values, unit)) = self.values.get(&key(reading)) else {
             return String::new();
         };
-        sparkline(values.iter().copied(), reading.counter_type)
+        sparkline(values.iter().copied(), reading.counter_type, unit)
     }
 }
 
-/// The values as a curve in block characters, scaled as in [`History::curve`]. Empty if fewer than two
-/// are known.
+/// The values as a curve in block characters, scaled as in [`History::curve`]; `unit` is the unit that
+/// [`unit_of`](perfhive_engine::unit_of) returns. Empty if fewer than two values are known.
 #[must_use]
 pub fn sparkline(
     values: impl Iterator<Item = Option<f64>> + Clone,
     counter_type: CounterType,
+    unit: &str,
 ) -> String {
     let known: Vec<f64> = values.clone().flatten().collect();
     if known.len() < 2 {
         return String::new();
     }
-    let is_number = counter_type.samples() == 1 && counter_type.unit().is_empty();
-    let (low, high) = match counter_type.unit() {
+    let is_of_one_sample = counter_type.samples() == 1;
+    let (low, high) = match unit {
         "%" => (0.0, known.iter().copied().fold(100.0, f64::max)),
-        _ if is_number => range(&known),
+        "" | "B" | "KiB" | "MiB" if is_of_one_sample => range(&known),
         _ => (0.0, known.iter().copied().fold(0.0, f64::max)),
     };
     curve(values, low, high)
@@ -118,6 +122,32 @@ mod tests {
         }
         let curves: Vec<_> = query.readings().iter().map(|one| history.curve(one)).collect();
         assert_eq!(curves, ["▁█", "█▁"]);
+    }
+
+    #[test]
+    fn the_name_of_a_plain_number_decides_the_scale_of_its_curve() {
+        let names = [(1, "Shop"), (2, "% Sold"), (3, "Bytes/sec"), (4, "Bytes"), (5, "Goods")];
+        let counters: Vec<CounterSpec> = (2..=5)
+            .map(|index| CounterSpec::new(TitleIndex(index), CounterType::PERF_DOUBLE_RAW))
+            .collect();
+        let at = |(second, value): (i64, f64)| {
+            let values = [value.to_bits(); 4];
+            block("A", second, &[(TitleIndex(1), &counters, &[("main", None, &values)])])
+        };
+        let blocks = [(0, 51.0), (1, 55.0)].map(at);
+        let mut query = Query::new(replay(blocks, &names)).expect("the source has titles");
+        let mut history = History::default();
+        let paths = names[1..].iter().map(|(_, name)| query.add(&format!(r"\Shop(*)\{name}")));
+        let paths: Vec<PathId> = paths.map(|path| path.expect("the source has it")).collect();
+        for _ in 0..2 {
+            query.collect().expect("there are two samples");
+            history.note(&query, 10);
+        }
+        let curve =
+            |path: &PathId| query.readings_of(*path).map(|one| history.curve(one)).collect();
+        let curves: Vec<String> = paths.iter().map(curve).collect();
+        // From 0 to 100, from 0 to the peak, and twice from below the lowest to above the highest.
+        assert_eq!(curves, ["▅▅", "██", "▂▇", "▂▇"]);
     }
 
     #[test]
