@@ -1,6 +1,6 @@
 //! The choice of the readings of a query that are shown, and the busiest processes.
 
-use perfhive_engine::{Identity, NoValue, PathId, Query, Reading};
+use perfhive_engine::{Identity, InstanceRole, NoValue, PathId, Query, Reading};
 use perfhive_format::CookedValue;
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -66,8 +66,8 @@ impl Selection {
 
 impl TopProcesses {
     /// The ten processes with the most processor time, or all if there are fewer, the busiest
-    /// first; equally busy ones by working set. `_Total`, `Idle` and processes that are gone are
-    /// left out.
+    /// first; equally busy ones by working set. The sum of all processes, idle time and processes that
+    /// are gone are left out.
     #[must_use]
     pub fn busiest<'q>(&self, query: &'q Query) -> Vec<BusyProcess<'q>> {
         let by_identity = |path: PathId| -> HashMap<&'q Identity, &'q Reading> {
@@ -76,9 +76,9 @@ impl TopProcesses {
         };
         let (ids, working_sets) = (by_identity(self.id), by_identity(self.working_set));
         let is_process = |reading: &&Reading| {
-            let name = reading.instance.as_ref().map_or("", |label| label.name.as_str());
+            let has_name = reading.instance.as_ref().is_some_and(|label| !label.name.is_empty());
             let gone = matches!(reading.value, Err(NoValue::Vanished));
-            !gone && !matches!(name, "_Total" | "Idle" | "")
+            has_name && !gone && reading.role() == InstanceRole::Single
         };
         let busy = query.readings_of(self.time).filter(is_process).filter_map(|time| {
             let identity = time.identity.as_ref()?;
@@ -98,5 +98,51 @@ impl TopProcesses {
         });
         busy.truncate(PROCESSES);
         busy
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perfhive_format::{CounterSpec, CounterType, TitleIndex};
+    use perfhive_testkit::script::{block, replay};
+
+    #[test]
+    fn a_process_that_is_called_like_idle_or_the_sum_is_one_of_the_busiest() {
+        let names =
+            [(230, "Process"), (6, "% Processor Time"), (784, "ID Process"), (180, "Working Set")];
+        let raw = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
+        let counters = [
+            CounterSpec::new(TitleIndex(6), CounterType::PERF_100NSEC_TIMER),
+            CounterSpec::new(TitleIndex(784), raw),
+            CounterSpec::new(TitleIndex(180), raw),
+        ];
+        let at = |second: u64| {
+            let values = |share: u64, id: u64| [second * share * 100_000, id, 4096];
+            let [idle, total, like_idle, like_total, other] =
+                [(90, 0), (100, 0), (5, 12), (3, 13), (1, 14)].map(|(share, id)| values(share, id));
+            let rows = [
+                ("Idle", None, &idle[..]),
+                ("Idle", None, &like_idle[..]),
+                ("_Total", None, &like_total[..]),
+                ("bash", None, &other[..]),
+                ("_Total", None, &total[..]),
+            ];
+            block("A", second as i64, &[(TitleIndex(230), &counters, &rows)])
+        };
+        let mut query = Query::new(replay([at(0), at(1)], &names)).expect("the source has titles");
+        let mut add = |counter: &str| {
+            query.add(&format!(r"\Process(*)\{counter}")).expect("the source has the counter")
+        };
+        let top = TopProcesses {
+            time: add("% Processor Time"),
+            id: add("ID Process"),
+            working_set: add("Working Set"),
+        };
+        for _ in 0..2 {
+            query.collect().expect("there are two samples");
+        }
+        let ids: Vec<_> = top.busiest(&query).iter().map(|one| one.time.process_id()).collect();
+        assert_eq!(ids, [Some(12), Some(13), Some(14)]);
     }
 }
