@@ -120,6 +120,10 @@ pub(crate) struct Global {
     )]
     pub(crate) format: Format,
 
+    /// Whether the command line names the format.
+    #[arg(skip)]
+    pub(crate) has_format: bool,
+
     /// The same as --format json
     #[arg(long, global = true, conflicts_with = "format")]
     pub(crate) json: bool,
@@ -559,6 +563,8 @@ pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Arguments, c
     let matches = description().try_get_matches_from(words)?;
     let mut arguments = Arguments::from_arg_matches(&matches)?;
     arguments.global.has_source = matches.value_source("sources") == Some(ValueSource::CommandLine);
+    arguments.global.has_format =
+        arguments.global.json || matches.value_source("format") == Some(ValueSource::CommandLine);
     if arguments.global.json {
         arguments.global.format = Format::Json;
     }

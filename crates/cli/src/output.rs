@@ -83,18 +83,18 @@ impl Output {
         Layout { palette: Palette(colours), titles: true, indent: 0, width: UNLIMITED }
     }
 
-    /// The output to the given file, or to standard output for `None` and `-`. Where the command line asks for no other
-    /// format than a table, a file name that ends in `.csv`, `.tsv`, `.json` or `.jsonl` chooses the format.
+    /// The output to the given file, or to standard output for `None` and `-`. Where the command line names no
+    /// format, a file name that ends in `.csv`, `.tsv`, `.json` or `.jsonl` chooses the format.
     pub(crate) fn to(global: &Global, file: Option<&Path>) -> Self {
         let output = Self::new(global);
         let Some(path) = file.filter(|path| *path != Path::new("-")) else { return output };
         let palette = Palette(global.color == When::Always);
         let ending = path.extension().and_then(|ending| ending.to_str());
-        let format = match (output.format, ending) {
-            (Format::Table, Some("csv")) => Format::Csv,
-            (Format::Table, Some("tsv")) => Format::Tsv,
-            (Format::Table, Some("json" | "jsonl")) => Format::Json,
-            (format, _) => format,
+        let format = match ending.filter(|_| !global.has_format) {
+            Some("csv") => Format::Csv,
+            Some("tsv") => Format::Tsv,
+            Some("json" | "jsonl") => Format::Json,
+            _ => output.format,
         };
         let file = Some((OnceCell::new(), path.to_path_buf()));
         Self { format, palette, terminal: false, escapes: false, file, ..output }

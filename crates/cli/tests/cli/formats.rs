@@ -281,3 +281,24 @@ fn the_manual_is_complete() {
         }
     }
 }
+
+#[test]
+fn a_format_that_is_named_wins_over_the_ending_of_the_file() {
+    let folder = Folder::new();
+    let log = "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",\"\\\\A\\Memory\\Pages\"\r\n\
+               \"11/24/2026 10:00:00.000\",\"7\"\r\n";
+    let source = format!("file:{}", folder.file("a.csv", log));
+    let written = |name: &str, options: &[&str]| {
+        let out = folder.path().join(name).display().to_string();
+        let args = ["get", "-s", &source, r"\Memory\Pages", "-o", &out];
+        assert_eq!(perfhive(args.iter().chain(options)).ok(), "");
+        std::fs::read_to_string(&out).unwrap()
+    };
+    let table = written("plain.txt", &[]);
+    assert!(!table.contains(','), "{table}");
+    assert!(written("x.csv", &[]).contains(','));
+    assert_eq!(written("y.csv", &["--format", "table"]), table);
+    assert_eq!(written("y.json", &["-f", "table"]), table);
+    let json = written("z.csv", &["--json"]);
+    assert!(json.starts_with('['), "{json}");
+}
