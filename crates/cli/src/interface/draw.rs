@@ -210,15 +210,25 @@ impl Screen<'_> {
     }
 
     /// Draws a message in the line `area` and, if it is longer, in the lines above as well. Only its first
-    /// [`MOST_MESSAGE`] lines are drawn, or fewer if there is no room for them.
+    /// [`MOST_MESSAGE`] lines are drawn, or fewer if there is no room for them. An ellipsis stands for what is cut off.
     fn message(&mut self, message: &str, area: Rect) {
         let mut text = String::new();
         push_wrapped(&mut text, message, "", usize::from(area.width));
-        let lines: Vec<&str> = text.lines().take(MOST_MESSAGE.min(usize::from(area.y))).collect();
+        let mut lines: Vec<String> = text.lines().map(str::to_string).collect();
+        let room = MOST_MESSAGE.min(usize::from(area.y));
+        let is_cut = lines.len() > room;
+        lines.truncate(room);
+        if let Some(last) = lines.last_mut().filter(|_| is_cut) {
+            last.push('…');
+        }
         for (up, line) in (0..).zip(lines.iter().rev()) {
             let at = Rect { y: area.y - up, ..area };
             self.text(at, 0, &" ".repeat(usize::from(at.width)), Style::new());
-            self.text(at, 0, line, self.theme.attention());
+            let (line, is_cut) = clip(line, usize::from(at.width));
+            let end = self.text(at, 0, line, self.theme.attention());
+            if is_cut {
+                self.text(at, end, "…", self.theme.attention());
+            }
         }
     }
 

@@ -155,3 +155,18 @@ fn lines_of_one_colour_have_their_markers_in_the_chart() {
     assert!(count("*") > 3 && count("+") > 3, "{}", letters(&model, Theme::True, 80, 24));
     assert_eq!(["o", "x", "#", "%", "@", "="].map(count), [0; 6]);
 }
+
+#[test]
+fn a_message_that_is_cut_off_ends_with_an_ellipsis() {
+    let mut model = model(view(), 31);
+    let last = |model: &Model| {
+        letters(model, Theme::True, 80, 24).lines().last().unwrap_or_default().to_string()
+    };
+    model.message = "word ".repeat(4 * 16).trim_end().into();
+    assert!(last(&model).ends_with("word"), "{}", last(&model));
+    model.message += " end";
+    assert!(last(&model).ends_with(" word…"), "{}", last(&model));
+    // A line without room for a further character gives up its last one.
+    model.message = "0123456789".repeat(33);
+    assert!(last(&model).ends_with("678…"), "{}", last(&model));
+}
