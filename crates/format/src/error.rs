@@ -104,8 +104,6 @@ pub enum ValueError {
         /// The size in bytes that the definition states.
         size: u32,
     },
-    /// The counter needs a base and has none.
-    NoBase,
     /// The provider says that this instance has no value of the counter; see
     /// [`CounterType::ABSENT_VALUES`](crate::CounterType::ABSENT_VALUES).
     Absent,
@@ -119,7 +117,6 @@ impl fmt::Display for ValueError {
                 "no value here: the counter ends at byte {end} of a counter block of {block} bytes"
             ),
             Self::NotANumber { size } => write!(f, "{size} bytes of data are not a number"),
-            Self::NoBase => f.write_str("the counter's base is missing"),
             Self::Absent => f.write_str("no value here"),
         }
     }
@@ -159,7 +156,7 @@ pub enum WriteError {
     /// The name cannot be written in the object's code page, ends in half a UTF-16 unit, or holds a
     /// NUL, which readers take for its end.
     BadName,
-    /// A length or a number of instances does not fit its 32-bit field.
+    /// The definitions of a template, or its counter block, are too long for a 32-bit length.
     TooLong,
     /// The number of counters times the number of instances exceeds the number of the object's
     /// bytes, since nearly all values were left out. A reader refuses such an object.

@@ -432,24 +432,24 @@ impl ObjectWriting<'_, '_> {
     ///
     /// # Errors
     /// [`WriteError::NoValues`] for an object without instances and without values,
-    /// [`WriteError::TooManyValues`] if instances times counters are more than the object's bytes,
-    /// [`WriteError::TooLong`] if the number of instances does not fit its field. The object is then
-    /// left out whole.
+    /// [`WriteError::TooManyValues`] if instances times counters are more than the object's bytes. The
+    /// object is then left out whole.
     pub fn finish(mut self) -> Result<(), WriteError> {
         let count = match (self.state, self.template.has_instances) {
             (State::Open, false) => return Err(WriteError::NoValues),
             (State::Single, _) => PERF_NO_INSTANCES,
             (State::Metadata, true) => PERF_METADATA_MULTIPLE_INSTANCES,
             (State::Metadata, false) => PERF_METADATA_NO_INSTANCES,
-            _ => i32::try_from(self.instances).map_err(|_| WriteError::TooLong)?,
+            // Each instance has more than two bytes of a block with a length of 32 bits.
+            _ => self.instances as i32,
         };
         let total = self.writer.buffer.len() - self.start;
         let values = u64::from(self.instances) * self.template.counter_count() as u64;
         if values > total as u64 {
             return Err(WriteError::TooManyValues);
         }
-        let total = u32::try_from(total).map_err(|_| WriteError::TooLong)?;
-        put_u32(&mut self.writer.buffer, self.start, total);
+        // No block is longer than `make_room` allows, at most `u32::MAX`.
+        put_u32(&mut self.writer.buffer, self.start, total as u32);
         put_u32(&mut self.writer.buffer, self.start + 40, count as u32);
         self.writer.objects += 1;
         self.state = State::Finished;
@@ -550,8 +550,8 @@ impl ObjectWriting<'_, '_> {
     fn put_raw_block(&mut self, data: &[u8]) -> Result<(), WriteError> {
         let end = data.len().saturating_add(PERF_COUNTER_BLOCK::SIZE);
         self.writer.make_room(end)?;
-        let end = u32::try_from(end).map_err(|_| WriteError::TooLong)?;
-        let length = self.template.padded(end) as usize;
+        // There is no room for a longer block than `u32::MAX`.
+        let length = self.template.padded(end as u32) as usize;
         self.writer.make_room(length)?;
         let buffer = &mut self.writer.buffer;
         let at = buffer.len();
