@@ -183,17 +183,18 @@ pub(crate) fn write_error(path: &Path, cause: &std::io::Error) -> SourceError {
 }
 
 /// The language of a title list, by the name of its file. The name begins with the code or the
-/// number of the language (`de.txt`, `007_counter.bin`); without either it is English.
+/// number of the language (`de.txt`, `007_counter.bin`, `0407.txt`), a number with its 0 in front;
+/// without either it is English.
 #[must_use]
 pub fn language_of_titles(path: impl AsRef<Path>) -> LanguageId {
     let path = path.as_ref();
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let code = name.split(['.', '_', '-']).next().unwrap_or_default();
-    // Codes and numbers only, not names: a file may be called "counter.txt".
-    if (2..=3).contains(&code.len()) {
-        code.parse().unwrap_or(LanguageId::ENGLISH)
-    } else {
-        LanguageId::ENGLISH
+    // Codes and numbers only, not names: a file may be called "counter.txt", or "bad.txt", which looks like a number.
+    let is_number = (3..=4).contains(&code.len()) && code.starts_with('0');
+    match code.parse() {
+        Ok(language) if code.len() == 2 || is_number => language,
+        _ => LanguageId::ENGLISH,
     }
 }
 
@@ -221,7 +222,13 @@ mod tests {
     fn the_language_of_a_title_list_is_the_beginning_of_its_file_name() {
         let of = |name: &str| language_of_titles(name);
         assert_eq!(of("x/de.txt"), LanguageId::GERMAN);
-        assert_eq!(of("007_counter.bin"), LanguageId::GERMAN);
+        for german in ["007_counter.bin", "0407.txt", "DE-names.txt"] {
+            assert_eq!(of(german), LanguageId::GERMAN, "{german}");
+        }
+        assert_eq!(of("00C.txt"), LanguageId(0x0c));
+        for name in ["bad.txt", "add_names.bin", "fed.txt", "cafe.txt", "123.txt", "00707.txt"] {
+            assert_eq!(of(name), LanguageId::ENGLISH, "{name}");
+        }
         assert_eq!(of("Counter_009.bin"), LanguageId::ENGLISH);
         assert_eq!(of("vista_009.txt"), LanguageId::ENGLISH);
     }
