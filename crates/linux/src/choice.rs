@@ -4,8 +4,9 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReaderChoice {
-    /// By BPF where that is possible, otherwise from `/proc`. BPF is used from a session's fourth collection
-    /// on, since loading the program takes as long as reading `/proc` several times.
+    /// By BPF where that is possible, otherwise from `/proc`. BPF is used from a session's fourth
+    /// collection on at the earliest, since loading the program takes as long as reading `/proc`
+    /// several times.
     #[default]
     Auto,
     /// Always from `/proc`.

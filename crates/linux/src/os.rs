@@ -191,8 +191,8 @@ impl SystemSession {
         lines.for_each(|damage| self.faults.object(damage));
     }
 
-    /// Adds the faults of `stat` that concern processors: of `stat` as a whole, of lines of
-    /// processors, and of a text that ends within a line.
+    /// Adds the faults of `stat` that concern processors: that it could not be read or names no
+    /// processor, damaged lines of processors, and a text that ends within a line.
     fn processor_faults(&mut self, stat: Result<(), Errno>) {
         self.stat_faults(stat);
         for damage in &self.stat.damage {

@@ -38,8 +38,8 @@ impl ProcRoot {
         self
     }
 
-    /// The same machine with a folder that stands for `/` in front of mount points, so that the space of their
-    /// file systems is queried: `/`, or the place of the host's files in a container.
+    /// The same machine with a folder below which its mount points are found, so that the space of
+    /// their file systems is queried: `/`, or the place of the host's files in a container.
     #[must_use]
     pub fn with_mounts(mut self, root: impl Into<PathBuf>) -> Self {
         self.mounts = Some(root.into());
@@ -64,8 +64,8 @@ impl ProcRoot {
         self.sys.as_deref()
     }
 
-    /// The folder that stands for `/` in front of mount points; `None` if the space of mount points
-    /// is not queried.
+    /// The folder below which the mount points of the machine are found; `None` if the space of
+    /// their file systems is not queried.
     #[must_use]
     pub fn mounts(&self) -> Option<&Path> {
         self.mounts.as_deref()

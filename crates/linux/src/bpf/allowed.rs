@@ -32,8 +32,8 @@ pub(super) fn check(root: &ProcRoot) -> Result<(), Refusal> {
 }
 
 /// Checks the capabilities of this thread: `CAP_SYS_PTRACE`, and either `CAP_SYS_ADMIN` or both
-/// `CAP_BPF` and `CAP_PERFMON`. The error names the missing ones. This is checked before each run,
-/// since a program may give up capabilities.
+/// `CAP_BPF` and `CAP_PERFMON`. If some are missing, the error names them. This is checked before
+/// each run, since a program may give up capabilities.
 pub(crate) fn capabilities() -> Result<(), Refusal> {
     let sets = rustix::thread::capabilities(None)
         .map_err(|error| Refusal::new(format!("capabilities: {error}")))?;

@@ -93,7 +93,8 @@ impl Program {
 
     /// Runs the program, which fills the slots: with all processes, or with `chosen` the chosen
     /// processes and perhaps some others. Returns the numbers of processes and threads found, which
-    /// may exceed the room. `processors` is the highest number of an active processor, plus 1.
+    /// may exceed the room. Counts of processors with the number `processors` or a higher one are
+    /// not read.
     pub(crate) fn run(
         &mut self,
         wants: Wants,

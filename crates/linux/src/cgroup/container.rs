@@ -23,8 +23,8 @@ pub(super) struct Container {
 }
 
 impl Container {
-    /// The container that the group with this path stands for; `None` if the path does not have the
-    /// form of a known runtime.
+    /// The container whose control group has this path; `None` if the path does not look like that
+    /// of a container.
     pub(super) fn of(path: &[u8]) -> Option<Self> {
         let (runtime, id) = recognise(path)?;
         let mut name = Vec::new();

@@ -22,14 +22,14 @@ pub(super) struct Group {
     /// The name of the group's instance in Cgroup: the path with `/` in front.
     pub(super) name: Vec<u16>,
     pub(super) inode: u64,
-    /// The container that the group stands for; `None` for other groups.
+    /// The container of which this is the group; `None` for other groups.
     pub(super) container: Option<Box<Container>>,
     /// The nearest container around the group, other than the group itself, as a position among the
-    /// groups; `None` outside of containers.
+    /// groups; `None` if there is none.
     pub(super) around: Option<u32>,
     /// The container to which the group's processes belong, as a position among the groups: the
-    /// group itself if it is a container, or else the nearest one around it. `None` outside of
-    /// containers.
+    /// group itself if it is a container, or else the nearest one around it; `None` if there is
+    /// none.
     pub(super) owner: Option<u32>,
     /// The position of the group among the instances of Cgroup; `None` if it has no instance in
     /// this collection.
@@ -88,8 +88,7 @@ impl Group {
     }
 }
 
-/// A mounted hierarchy of control groups: the only one of version 2, or one of several of version
-/// 1.
+/// A mounted hierarchy of control groups, of version 1 or 2. Version 1 may have several.
 pub(super) struct Hierarchy {
     pub(super) dir: OwnedFd,
     /// Whether the folder is in the kernel's file system, and not a copy.

@@ -313,7 +313,7 @@ impl Source {
 
 /// The error of a text that cannot be read in full. The values that could be read are set.
 struct Damage {
-    /// The word without its number; empty if the text as a whole is damaged.
+    /// The word that has no number; empty for any other damage.
     word: &'static [u8],
 }
 

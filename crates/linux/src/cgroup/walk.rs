@@ -136,7 +136,7 @@ impl Walk {
     }
 
     /// Adds the children of the group at the position `at` of the groups found. Returns `false` if
-    /// the limit of groups is reached; an error if the group cannot be listed.
+    /// there are more groups than [`MOST`]; an error if the group cannot be listed.
     fn list(&mut self, at: usize, hierarchy: &Hierarchy) -> Result<bool, Errno> {
         let Some(found) = self.found.get(at) else {
             return Ok(true);

@@ -100,7 +100,7 @@ impl Devices {
 
     /// Takes the text of `diskstats` as the next sample; a damaged line is a fault. `sys` tells
     /// which devices consist of others or are partitions, and which were replaced; without it, the
-    /// names decide.
+    /// names tell which devices are disks.
     pub(super) fn update(
         &mut self,
         text: &[u8],

@@ -116,8 +116,8 @@ impl<'a> Mount<'a> {
 impl Mounts {
     /// Finds the file systems on disks in the text of a table of mounts. A mount is left out if it
     /// lies on a file system that needs another machine or program. A mount point is left out of
-    /// [`Volume::places`] if such a file system is mounted over it, or over a folder above it.
-    /// Mount points lie below `root`, which stands for `/`.
+    /// [`Volume::places`] if such a file system is mounted over it, or over a folder above it. The
+    /// paths of mount points begin with `root` in place of `/`.
     pub(super) fn parse(text: &[u8], root: &Path) -> Self {
         let mut this = Self::default();
         let (lines, cut) = whole_lines(text);

@@ -112,8 +112,8 @@ pub(super) struct DeviceCounts {
     pub(super) counts: [u64; FIELDS],
     /// The time during which no request was under way, in 100 ns units.
     pub(super) idle: u64,
-    /// The growth since the previous sample; `None` if that sample lacked the device, or had another
-    /// device under its name.
+    /// The growth since the previous sample; `None` if that sample lacked the device, or if its
+    /// name belonged to another device then.
     pub(super) step: Option<Growth>,
 }
 

@@ -124,7 +124,7 @@ impl Zone {
 }
 
 /// Tenths of a kelvin, rounded to the nearest, from a text with thousandths of a degree Celsius;
-/// `None` for another text, and for a temperature below absolute zero.
+/// `None` for another text, and for a temperature far below absolute zero.
 fn tenths_of_kelvin(text: &[u8]) -> Option<u64> {
     let digits = text.strip_suffix(b"\n")?;
     let milli = match digits.strip_prefix(b"-") {

@@ -12,8 +12,8 @@ use std::fmt;
 /// The size of the buffer in bytes: more than the longest line. The path in a line has at most 4095
 /// bytes, each of which the kernel may write as four bytes.
 const BUFFER: usize = 64 << 10;
-/// The most bytes that are read of a file; a longer file is an error. In `smaps`, they would be more
-/// than a million mappings.
+/// The size in bytes at which reading a file fails. In `smaps`, so many bytes would be more than a
+/// million mappings.
 const TOO_LONG: u64 = 1 << 30;
 
 const _: () = assert!(BUFFER > 4 * 4096);

@@ -200,8 +200,8 @@ impl Interfaces {
         }
     }
 
-    /// Reads every interface into `lines`; returns the number of filled lines. An interface that
-    /// took over the name of another interface has no values in its first collection.
+    /// Reads the interfaces into `lines`; returns the number of filled lines. An interface that
+    /// [has replaced](is_replaced) another of the same name has no values in this collection.
     fn read(&mut self, text: &[u8], columns: &Columns, wanted: &Wanted) -> usize {
         self.collections += 1;
         self.names.clear();

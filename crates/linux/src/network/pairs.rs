@@ -145,7 +145,7 @@ impl Sums {
     }
 
     /// Adds a field to the sums of all rows that have it. If several fields have the same name, the
-    /// first is used.
+    /// first with a number is used.
     fn take(&mut self, name: &[u8], value: &[u8], damaged: Damaged<'_>) {
         let mut bad = None;
         for (place, row) in self.filled() {

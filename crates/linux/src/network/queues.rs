@@ -46,8 +46,8 @@ pub(super) struct Queues {
 }
 
 impl Queues {
-    /// Reads the lengths of the queues of all interfaces; an error if the kernel's answer is an
-    /// error or not complete.
+    /// Reads the lengths of the queues of all interfaces; an error if the kernel gives no complete
+    /// answer.
     pub(super) fn read(&mut self) -> Result<(), Errno> {
         self.lengths.clear();
         let done = self.ask();

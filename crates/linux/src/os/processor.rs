@@ -250,8 +250,8 @@ impl SystemSession {
 }
 
 impl Details {
-    /// Reads the frequency of each processor. A frequency is unknown if its file is missing or has
-    /// no value at the moment.
+    /// Reads the frequency of each processor. A frequency that its file does not give now is
+    /// unknown.
     fn read_frequencies(&mut self, cpus: &[Cpu], sys: Option<&mut Reader>, faults: &mut Faults) {
         let Some(sys) = sys else {
             return;

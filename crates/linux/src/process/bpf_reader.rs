@@ -19,9 +19,10 @@ use crate::choice::ReaderChoice;
 use crate::cpus::SystemStat;
 use crate::root::ProcRoot;
 
-/// The number of the collection after which the program is loaded with [`ReaderChoice::Auto`].
-/// Loading takes longer than a few readings of `/proc`, which a session of one or two collections
-/// would not gain back.
+/// With [`ReaderChoice::Auto`], the number of collections from `/proc` after which the program is
+/// loaded. A collection that wants a counter that BPF does not give is not counted. Loading takes
+/// longer than a few readings of `/proc`, which a session of one or two collections would not gain
+/// back.
 const FIRST: u32 = 3;
 
 /// The most times that the program is run for one reading, each time with more room for slots than
@@ -88,8 +89,8 @@ impl BpfReader {
         }
     }
 
-    /// Runs the program, for all processes or for `few`. Returns `false` if `/proc` must be read
-    /// instead. `count` is the number of processes that is expected.
+    /// Runs the program for all processes, or with `few` at least for these. Returns `false` if
+    /// `/proc` must be read instead. `count` is the number of processes that is expected.
     ///
     /// # Errors
     /// If BPF was chosen explicitly and is refused.
@@ -222,8 +223,9 @@ impl BpfReader {
     }
 
     /// Runs the program, for the chosen processes if `is_chosen`, otherwise for all. Loads the
-    /// program before if it is not loaded or has too little room for slots. `count` is the number
-    /// of processes that is expected. After an error the program is not loaded.
+    /// program before if it is not loaded; if the slots do not suffice, loads it with more room and
+    /// runs it again. `count` is the number of processes that is expected. After an error the
+    /// program is not loaded.
     fn run(
         &mut self,
         wants: Wants,
@@ -327,7 +329,8 @@ impl BpfReader {
     }
 
     /// Reads the process at a position into `sample`, and sets its name in `reader`; returns
-    /// `false` if the process has ended or cannot be read. Must be called in ascending order.
+    /// `false` if the process no longer exists or cannot be read. Must be called in ascending
+    /// order.
     pub(super) fn process(
         &mut self,
         place: usize,

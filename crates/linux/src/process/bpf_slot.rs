@@ -14,9 +14,11 @@ use crate::table::{IO_COUNTERS, PEAK_COUNTERS};
 /// The flag of a task that marks the kernel's worker threads.
 const PF_WQ_WORKER: u32 = 0x20;
 
-/// Whether the process of a slot must be read from `/proc`: its first thread has ended, its parts
-/// are of different moments, or the slot lacks the numbers of resident and swapped pages, and a
-/// counter made of them (peak or swapped size) is wanted.
+/// Whether the process of a slot must be read from `/proc`, for one of three reasons:
+/// - Its first thread has ended, and other threads live.
+/// - Its values are of different moments.
+/// - The slot lacks the numbers of resident and swapped pages, and a peak or the swapped size is
+///   wanted.
 pub(super) fn needs_proc(marks: u32, threads: u32, wanted: ProcessColumns) -> bool {
     // The first thread has ended; what the threads share is then read from another one in `/proc`.
     let is_headless = marks & (MARK_MEMORY | MARK_KERNEL) == 0 && threads > 1;
@@ -26,8 +28,8 @@ pub(super) fn needs_proc(marks: u32, threads: u32, wanted: ProcessColumns) -> bo
 }
 
 /// Makes `sample` from the slot of a process and its processor time `time`; returns `false` if the
-/// slot lacks the memory and the process has ended. Without `open`, the counters from `io` have no
-/// value.
+/// slot lacks the memory and the process no longer exists. Without `open`, the counters from `io`
+/// have no value.
 pub(super) fn from_slot(
     (slot, detail): (&ProcessSlot, &ProcessDetail),
     time: CpuTimes,
@@ -153,7 +155,7 @@ pub(super) fn name_of(slot: &ProcessSlot, detail: &ProcessDetail, out: &mut Vec<
 }
 
 /// The letter of a thread's state, from the bits of the slot, as the kernel's `task_index_to_char`
-/// has it; `?` for unknown bits.
+/// has it.
 fn state(bits: u32) -> u8 {
     const REPORTED: u32 = 0x7f;
     const UNINTERRUPTIBLE: u32 = 0x2;

@@ -23,8 +23,8 @@ pub(super) struct CpuClock {
 }
 
 impl CpuClock {
-    /// The clock of the process that has this number in this program's own namespace; `None` if the
-    /// kernel has no clock for it.
+    /// The clock of the process that has this number in this program's own namespace; `None` if it
+    /// cannot be opened or read.
     pub(super) fn of(pid: u32) -> Option<Self> {
         let pid = i32::try_from(pid).ok()?;
         let process = pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()?;
@@ -37,8 +37,9 @@ impl CpuClock {
         Some(Self { clock, process }).filter(|made| made.read().is_some())
     }
 
-    /// The processor time in 100 ns units; `None` once the process no longer exists. It may be the
-    /// time of another process if this process [has ended](Self::has_ended) before.
+    /// The processor time in 100 ns units of the process that has the number now: of another
+    /// process if this process [has ended](Self::has_ended) and its number was reused. `None` if no
+    /// process has the number.
     pub(super) fn read(&self) -> Option<u64> {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         // SAFETY: the call writes one timespec to the pointer, which is valid and not used

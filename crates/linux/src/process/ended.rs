@@ -141,9 +141,10 @@ impl<const N: usize> Ended<N> {
         }
     }
 
-    /// Ends a collection: processes or threads that were not met have ended if the collection is
-    /// `complete`. Returns the counts that must be added to the sums over those that were met: the
-    /// counts of all that ended, and the counts that could not be read now.
+    /// Ends a collection. Processes or threads that were not met have ended; if the collection is
+    /// not `complete`, only those with a lower key than the last one met. Returns the counts that
+    /// must be added to the sums over those that were met: the counts of all that ended, and the
+    /// counts that could not be read now.
     pub(super) fn end(&mut self, complete: bool) -> [u64; N] {
         if complete {
             self.pass(u64::MAX);
@@ -187,8 +188,9 @@ impl<const N: usize> Ended<N> {
         unseen
     }
 
-    /// The number of processes or threads that were met for the first time in this collection, without
-    /// those that have the number of an ended one. Valid until [`end`](Self::end), which sets it to 0.
+    /// The number of processes or threads that were met for the first time in this collection. One
+    /// with the key of another from the collection before is not counted. Valid until
+    /// [`end`](Self::end), which sets it to 0.
     pub(super) fn born(&self) -> usize {
         self.born.len()
     }

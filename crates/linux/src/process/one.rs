@@ -19,7 +19,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 /// The longest time in nanoseconds from reading the clocks of a sample to reading its processor
-/// time: many times what reading takes. After a longer time both are read again.
+/// time: many times what reading takes. After a longer time both are read once more.
 const LONGEST: i64 = 30_000;
 
 /// A reader of counters of one process.
@@ -65,7 +65,7 @@ enum Used {
 
 impl OneProcess {
     /// A reader of these counters of the process with an identity; `None` if the object is not
-    /// Process, a counter is not filled, or the process cannot be read.
+    /// Process, a counter is not filled, the process cannot be read, or `root` is a copy.
     pub(super) fn open(
         root: &ProcRoot,
         object: TitleIndex,
@@ -161,8 +161,8 @@ impl OneProcess {
         }
     }
 
-    /// Reads the values into the sample from the source that takes the place of `stat` ([`Used`]);
-    /// `None` if there is no such source, or once the process has ended.
+    /// Reads the values into the sample from the source that is read in place of `stat` ([`Used`]);
+    /// `None` if there is no such source, or if it gives no values.
     fn read_used(&mut self) -> Option<()> {
         let usage = match self.used.as_ref()? {
             // If the open `statm` still shows memory afterwards, the process lived when its clock was

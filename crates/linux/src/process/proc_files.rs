@@ -10,7 +10,7 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::fmt;
 
-/// The error that a process has ended.
+/// The error that a process no longer exists.
 pub(super) struct Gone;
 
 /// The result of reading a file of a process that exists.
@@ -105,8 +105,8 @@ impl ProcFiles {
         self.ticks.to_units(ticks)
     }
 
-    /// The outcome of reading a file of a process; [`Gone`] if the process has ended. A failure is
-    /// reported as a fault.
+    /// The outcome of reading a file of a process; [`Gone`] if the process no longer exists. A
+    /// failure is reported as a fault.
     pub(super) fn outcome(
         &mut self,
         pid: u32,

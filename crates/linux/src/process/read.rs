@@ -153,8 +153,8 @@ impl ProcessReader {
         }
     }
 
-    /// Reads a single process into `sample`; returns `false` if the process has ended or is hidden,
-    /// or its `stat` cannot be read.
+    /// Reads a single process into `sample`; returns `false` if the process no longer exists or is
+    /// hidden, or its `stat` cannot be read.
     pub(super) fn process(
         &mut self,
         known: &mut Tracked,
@@ -172,7 +172,7 @@ impl ProcessReader {
     }
 
     /// Reads the counters from `statm` into `sample` without keeping the file open; returns `false`
-    /// if the process has ended.
+    /// if the process no longer exists.
     pub(super) fn memory_once(&mut self, pid: u32, sample: &mut Sample) -> bool {
         let end = sample.len() + STATM_COUNTERS;
         let read = self.memory(&mut Tracked::new(pid), sample);
@@ -191,15 +191,14 @@ impl ProcessReader {
         read && (known.is_kernel_thread || memory.iter().any(|value| *value != 0))
     }
 
-    /// The processes of the batch that was read last, with their names, without processes that have
-    /// ended or are hidden.
+    /// The processes that could be read of the batch that was read last, each with its name.
     pub(super) fn processes(&self) -> impl Iterator<Item = (&Slot, &[u16])> {
         let there = self.slots.iter().filter(|slot| !slot.gone);
         there.map(|slot| (slot, self.names.get(slot.name.clone()).unwrap_or_default()))
     }
 
     /// Begins a collection of this number of processes from `/proc`. With `may_rest`, processes
-    /// that have not run are not read in full.
+    /// that have not run need not be read in full.
     pub(super) fn begin(&mut self, processes: usize, may_rest: bool) {
         self.resting.begin(processes, may_rest, &mut self.files.reader);
     }
@@ -255,9 +254,9 @@ impl ProcessReader {
         sample
     }
 
-    /// Reads the `stat` of a process into a new slot. A process that has ended or is hidden, or
-    /// with a `stat` that cannot be read, gets no slot; in the last case it is marked as unread.
-    /// `at` is its position in the batch.
+    /// Reads the `stat` of a process into a new slot. A process that no longer exists or is hidden
+    /// gets no slot. A process with a `stat` that cannot be read gets none either, and is marked as
+    /// unread. `at` is its position in the batch.
     fn stat(&mut self, known: &mut Tracked, at: usize, wanted: ProcessColumns) {
         let pid = known.pid;
         let path = || PidPath::of(pid, b"stat");
@@ -321,8 +320,7 @@ impl ProcessReader {
     }
 
     /// Reads the next `count` values of each process in the batch with `read`. Values that `read`
-    /// does not add are without a value, and a process for which it fails has ended or is marked as
-    /// unread.
+    /// does not add are without a value, and a process for which it fails is left out.
     fn each(
         &mut self,
         batch: &mut [Tracked],
@@ -381,8 +379,8 @@ impl ProcessReader {
     }
 
     /// Sets the size of a resting process from `stat`, since `statm` did not give it. Does nothing
-    /// for a process that does not rest. If `stat` cannot be read, the result is the error [`Gone`],
-    /// and the process is marked as unread unless it has ended.
+    /// for a process that does not rest. If `stat` cannot be read, the result is the error
+    /// [`Gone`], and the process is marked as unread if it still exists.
     fn size_from_stat(&mut self, known: &mut Tracked, sample: &mut Sample) -> Result<(), Gone> {
         if !known.rests {
             return Ok(());

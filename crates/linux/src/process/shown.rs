@@ -42,7 +42,8 @@ impl CpuTimes {
 /// A process or thread, and the times of it that were shown.
 #[derive(Clone, Copy)]
 pub(super) struct ShownTask {
-    /// The number of the process, and the number of the thread, or 0 for a process as a whole.
+    /// The number of the process, and the number of the thread; the latter is 0 if the times are
+    /// those of all threads of the process.
     pub(super) id: (u32, u32),
     pub(super) start: u64,
     /// The processor times of the task, `cut` included.

@@ -112,9 +112,9 @@ impl Buffers {
 
 impl Buffers {
     /// The values of the wanted sums over the threads of a process, given by its number and its
-    /// number of threads; [`Gone`] if the process has ended. The sums are kept in `sums`; a sum has
-    /// no value if its files cannot be read. `switches` are the context switches of an only thread,
-    /// if they were read already.
+    /// number of threads; [`Gone`] if the process no longer exists. The sums are kept in `sums`; a
+    /// sum has no value if its files cannot be read. `switches` are the context switches of an only
+    /// thread, if they were read already.
     pub(super) fn sum(
         &mut self,
         files: &mut ProcFiles,
@@ -177,8 +177,8 @@ impl Buffers {
 
     /// Reads the file of `kind` for each thread into `counts`; returns whether all files could be
     /// read and parsed. The threads are in `folder`; if it is `None`, the only thread is read in
-    /// the folder of the process. A thread that has ended is left out; [`Gone`] if the process has
-    /// ended.
+    /// the folder of the process. A thread that has ended is left out; [`Gone`] if the process no
+    /// longer exists.
     fn read(
         &mut self,
         files: &mut ProcFiles,

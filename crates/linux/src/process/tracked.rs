@@ -126,8 +126,9 @@ impl Tracked {
     }
 
     /// Makes this the entry of another process with the same number, which began at `start`
-    /// (ticks). The files of the earlier process are closed, except `stat`, and its threads and
-    /// sums are forgotten. Returns the sums, for reuse; `None` if there were none.
+    /// (ticks). The files of the earlier process are closed, except `stat` and the file in `rest`,
+    /// and its threads and sums are forgotten. Returns the sums, for reuse; `None` if there were
+    /// none.
     pub(super) fn begin_anew(&mut self, start: u64) -> Option<Box<Sums>> {
         self.start = start;
         self.alive = self.pid;

@@ -45,7 +45,7 @@ pub(super) struct ThreadWriter<'a> {
 }
 
 impl ThreadWriter<'_> {
-    /// Writes the object Thread: all threads of the written processes (`owners`), the threads of
+    /// Writes the object Thread: the threads of the written processes (`owners`), the threads of
     /// Idle, and `_Total` if Process has it. After the deadline the threads of further processes
     /// are left out, with a fault.
     pub(super) fn write(
