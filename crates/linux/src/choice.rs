@@ -38,9 +38,9 @@ impl LinuxOptions {
         self
     }
 
-    /// With `true`, a process that has not run since the sample before is read in full all the same. The
-    /// values are the same either way. The default is `false`, since reading in full takes a third
-    /// system call for each such process.
+    /// With `true`, a process that has not run since the sample before is read in full all the
+    /// same. Read in part, its values may be up to one tick of the kernel (1 to 10 ms) old. The
+    /// default is `false`, since reading in full takes a third system call for each such process.
     #[must_use]
     pub fn read_resting(mut self, read: bool) -> Self {
         self.read_resting = read;

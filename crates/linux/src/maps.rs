@@ -26,7 +26,7 @@ use rustix::io::{Errno, pread, retry_on_intr};
 use tally::{FIELDS, Sums, Tally};
 
 /// The most bytes of image paths that one collection keeps; further images are left out, with a
-/// fault. In the block, which has the paths in UTF-16, they take twice as many.
+/// fault. In the block, which has the paths in UTF-16, they take up to twice as many.
 const MOST_PATHS: usize = 128 << 20;
 
 /// Which of this module's objects a collection wants, and for which of them it wants the memory
@@ -424,7 +424,8 @@ impl Maps {
 }
 
 /// The outcome of reading a process's `file`: `false` instead of an error if the process has ended
-/// or may not be read (`is_refused`), and the file's name with any other error.
+/// or may not be read, and the file's name with any other error. Sets `is_refused` if the process
+/// may not be read.
 fn settle(
     file: &'static str,
     read: Result<bool, Broken>,

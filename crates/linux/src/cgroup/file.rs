@@ -71,7 +71,7 @@ impl File {
     }
 
     /// The controller of the file: in version 1, only the hierarchy of that controller has the
-    /// file. `None` for a file that every hierarchy has.
+    /// file. `None` for the files `cgroup.*`, which belong to no controller.
     pub(super) fn controller(self) -> Option<&'static str> {
         let (controller, _) = self.name().split_once('.')?;
         (controller != "cgroup").then_some(controller)

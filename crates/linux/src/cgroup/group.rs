@@ -123,7 +123,7 @@ impl Hierarchy {
 /// A reader of the files of control groups.
 pub(super) struct GroupReader {
     /// The hierarchy of version 2, or the hierarchies of version 1 that are read. A group has the
-    /// same path in each.
+    /// same path in each that has it.
     pub(super) hierarchies: Vec<Hierarchy>,
     path: Vec<u8>,
     pub(super) faults: Faults,

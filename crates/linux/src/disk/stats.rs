@@ -206,8 +206,8 @@ fn grown(before: &[u64; FIELDS], now: &[u64; FIELDS], passed: u64) -> Option<[u6
     Some(steps)
 }
 
-/// The growth of a 32-bit count that wrapped; `None` if it did not wrap. For a wrap, the count was in the
-/// upper half of the range before, and grew by less than half of the range.
+/// The growth of a 32-bit count that went back; `None` unless a wrap explains it: the count was in
+/// the upper half of the range before, and grew by less than half of the range.
 fn unwrapped(before: u64, now: u64) -> Option<u64> {
     let before = u32::try_from(before).ok()?;
     let now = u32::try_from(now).ok()?;

@@ -116,8 +116,8 @@ fn read(
     cut
 }
 
-/// The numbers of a line such as `avg10=0.00 avg60=0.00 avg300=0.00 total=0`, with its line end; `None` for
-/// another text.
+/// The numbers of a line, from the text behind its first word: a text such as
+/// `avg10=0.00 avg60=0.00 avg300=0.00 total=0`, with the line end. `None` for another text.
 fn parse(rest: &[u8]) -> Option<Line> {
     let mut words = rest.strip_suffix(b"\n")?.split(|byte| *byte == b' ');
     let mut averages = [0; AVERAGES.len()];

@@ -25,8 +25,8 @@ use crate::root::ProcRoot;
 /// back.
 const FIRST: u32 = 3;
 
-/// The most times that the program is run for one reading, each time with more room for slots than
-/// before. If there is still too little room, BPF is refused.
+/// The most times that the program is run for one reading: if there was too little room for slots,
+/// it is run again with more. If there is still too little room, BPF is refused.
 const ENLARGEMENTS: u32 = 3;
 
 /// The number of processors that is assumed if it is not known: more than any kernel has.
