@@ -11,6 +11,7 @@ use perfhive_format::{InstanceHead, ObjectWriting, TitleIndex};
 use rustix::io::Errno;
 
 impl Maps {
+    /// Writes the object. After the deadline the threads of further processes are left out, with a fault.
     pub(super) fn write_threads(
         &mut self,
         reader: &mut Reader,
@@ -18,6 +19,11 @@ impl Maps {
     ) -> Result<(), ProviderError> {
         let mut object = out.object(self.details.template(THREAD_DETAILS.standard())?)?;
         for process in &self.listed {
+            if reader.is_late() {
+                self.faults
+                    .object("the deadline passed: the threads of some processes were not read");
+                break;
+            }
             write_process(process, &mut self.threads, reader, &mut self.faults, &mut object)?;
         }
         object.finish()?;

@@ -1,6 +1,6 @@
 //! Errors and delays that the kernel can cause at any moment but hardly ever does: `strace` injects them.
 
-use crate::common::Machine;
+use crate::common::{Look, Machine};
 use crate::warm::Sleepers;
 use perfhive_engine::Ask;
 use perfhive_format::TitleIndex;
@@ -9,6 +9,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 const INJECTED: &str = "PERFHIVE_LINUX_INJECTED";
+/// The title index of Thread Details.
+const THREAD_DETAILS: u32 = 816;
 
 /// Runs the body of a test of this module in a process of its own, with the option `-e what` of strace.
 fn injected(test: &str, what: &str, body: impl FnOnce()) {
@@ -82,5 +84,25 @@ fn slow_files_are_delivered_until_the_deadline() {
         // The next collection is complete again.
         let again = machine.look_with(&Ask::objects(&wanted), &wanted);
         assert!(again.names(230).len() >= 100);
+    });
+}
+
+/// Listing threads takes long; Process, which they belong to, does not.
+#[test]
+fn slow_lists_of_threads_end_at_the_deadline() {
+    let test = "slow_lists_of_threads_end_at_the_deadline";
+    injected(test, "inject=getdents64:delay_enter=2000", || {
+        let _sleepers = Sleepers::new(100);
+        let mut machine = proc();
+        let wanted = [TitleIndex(230), TitleIndex(THREAD_DETAILS)];
+        let mut request = Ask::objects(&wanted);
+        let whole = machine.look_with(&request, &wanted);
+        assert_eq!(whole.fault_texts(), Vec::<String>::new());
+        request.until = Some(Instant::now() + Duration::from_millis(100));
+        let some = machine.look_with(&request, &wanted);
+        let count = |look: &Look| look.object(THREAD_DETAILS).instances().count();
+        assert!(count(&some) < count(&whole), "{} of {}", count(&some), count(&whole));
+        let texts = some.fault_texts();
+        assert!(texts.iter().any(|text| text.contains("the threads of some")), "{texts:?}");
     });
 }

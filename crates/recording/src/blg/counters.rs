@@ -12,7 +12,7 @@ use perfhive_format::{
     BlockHead, BlockWriter, CalendarTime, Clock, Clocks, CounterSpec, CounterType, FileTime,
     Formula, InstanceHead, NameRef, ObjectSpec, ObjectTemplate, TitleIndex,
 };
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// The length in bytes of a counter with a single value.
 const SINGLE: usize = 40;
@@ -68,8 +68,8 @@ pub(super) struct Counters {
     room: usize,
     /// Whether the sample has instances for which there was no room.
     pub(super) is_cut: bool,
-    /// What is said about each counter that is left out since its clock is not that of its machine.
-    other_clocks: Vec<String>,
+    /// For each machine, the number of counters that are left out since their clock is not that of the machine.
+    other_clocks: BTreeMap<String, usize>,
     /// The counters of this sample without a value: the path, and PDH's status.
     pub(super) missing: Vec<(String, u32)>,
 }
@@ -165,11 +165,7 @@ impl Counters {
             let perf_freq = frequencies.get(&*entry.machine).copied();
             let perf_freq = perf_freq.unwrap_or(FileTime::PER_SECOND);
             if uses(entry, Clock::Perf) && ![0, perf_freq].contains(&entry.frequency) {
-                let Entry { machine, object, counter, frequency, .. } = entry;
-                counters.other_clocks.push(format!(
-                    "\\\\{machine}\\{object}\\{counter} has a clock of {frequency} Hz, its machine one of \
-                     {perf_freq} Hz: it is left out"
-                ));
+                *counters.other_clocks.entry(entry.machine.clone()).or_default() += 1;
                 counters.targets.push(None);
                 continue;
             }
@@ -191,14 +187,17 @@ impl Counters {
         counters
     }
 
-    /// What is said about each object with more counters than are read, and about counters that are left out since
-    /// their clock is not that of their machine.
+    /// A message for each object with more counters than are read, and for each machine with counters that are left
+    /// out since their clock is not that of the machine.
     pub(super) fn left_out(&self) -> Vec<String> {
         let objects = self.objects.iter().filter(|object| object.left_out > 0);
         let objects = objects.map(|Object { name, left_out, .. }| {
             format!("{name} has {left_out} counters more than are read of counters one by one")
         });
-        objects.chain(self.other_clocks.iter().cloned()).collect()
+        let clocks = self.other_clocks.iter().map(|(machine, count)| {
+            format!("\\\\{machine} has {count} counters of another clock than its first ones, which are left out")
+        });
+        objects.chain(clocks).collect()
     }
 
     /// The same counters with the difference from local time to UTC, in steps of 100 ns, that holds until a counter
