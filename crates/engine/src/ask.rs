@@ -88,8 +88,8 @@ impl std::error::Error for BadObjectQuery {}
 
 /// Parses `Global`, `Costly` or `Foreign NAME`, with the word in any case, or indexes separated by
 /// blanks. An empty text is `Global`, as on Windows. A number that is too large for an index is
-/// left out, since no object can have it. A list with an item that is not a number, or without any
-/// valid index, is an error.
+/// left out, since no object can have it. A list with an item that is not made of digits alone, or
+/// without any valid index, is an error.
 impl FromStr for ObjectQuery {
     type Err = BadObjectQuery;
 
@@ -141,7 +141,7 @@ pub struct Ask {
     /// The wanted objects.
     pub objects: ObjectQuery,
     /// Counters, as (object, counter), that a source fills only on request because they cost extra.
-    /// Counter 0 stands for all counters of an object. A source without such counters ignores the
+    /// Counter 0 means all such counters of the object. A source without such counters ignores the
     /// list.
     pub extra_counters: Vec<(TitleIndex, TitleIndex)>,
     /// The wanted instances, by object; an object that is not in this list is wanted with all of

@@ -120,9 +120,9 @@ impl BrokerBuilder {
     }
 
     /// Makes the broker and registers its providers. Providers with indexes that are used as they are
-    /// ([`Numbering::Windows`](crate::Numbering::Windows)) keep them. The others get indexes in the
-    /// order in which they were added: above all of Windows' own, and above those that providers
-    /// keep, apart from perfhive's own, 100000 to 199999, which are never allotted, and those from
+    /// ([`Numbering::Windows`](crate::Numbering::Windows)) keep them. The others get indexes in the order in which
+    /// they were added, above those of Windows' own objects and above those that providers keep. Two ranges of kept
+    /// indexes do not count: 100000 to 199999, which are perfhive's own and never allotted, and those from
     /// [`CHOSEN_INDEXES`](crate::CHOSEN_INDEXES) on.
     #[must_use]
     pub fn build(self) -> Broker {
@@ -193,9 +193,8 @@ impl Broker {
         }
     }
 
-    /// The account (state and statistics) of each provider. The accounts lack the title indexes of
-    /// the providers' objects, and registrations that make no provider are left out;
-    /// [`Source::providers`] returns both.
+    /// The account (state and statistics) of each provider. Registrations that make no provider are
+    /// left out; [`Source::providers`] returns them too.
     pub fn providers(&self) -> impl Iterator<Item = &ProviderStatus> {
         self.members.entries.iter().map(|entry| &entry.status)
     }
@@ -209,7 +208,7 @@ impl Broker {
     }
 
     /// Sets the names that objects of another source have (`names`) or may have (`doubtful`). An
-    /// object of a roster with an index that its provider chose is not served under any of these
+    /// object of a roster is not served if its provider chose its index and it has one of these
     /// names.
     pub fn reserve_names(&mut self, names: &HashSet<String>, doubtful: &HashSet<String>) {
         if self.members.reserve(names, doubtful) {

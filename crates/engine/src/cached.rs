@@ -131,7 +131,8 @@ pub struct Cached<S> {
 /// data of the key that this consumer has had.
 struct Seen {
     slot: Option<Arc<Slot>>,
-    /// The number of the newest collection that gave this consumer data of the key.
+    /// The number of the newest collection that gave this consumer data of the key, or else the
+    /// `floor` that the consumer had when the key was added.
     number: u64,
 }
 
@@ -148,7 +149,7 @@ pub struct CacheStatistics {
 }
 
 impl<S: Source> Cached<S> {
-    /// A cache around `source`, which by default hands out data that is at most 500 ms old.
+    /// A cache around `source`, with the default limit to the age of kept data, 500 ms.
     pub fn new(source: S) -> Self {
         Self::builder(source).build()
     }

@@ -171,8 +171,9 @@ pub struct GuardedBuffer {
 impl GuardedBuffer {
     /// The length of each guard region, in bytes.
     pub const GUARD: usize = 1024;
-    /// The number of bytes that are cleared for every collection, whatever was claimed; clearing
-    /// them takes a few µs.
+    /// The least number of bytes that count as written after a claim
+    /// ([`note_used`](Self::note_used)), as far as the buffer has them; clearing them takes a few
+    /// µs.
     const SHORT: usize = 64 << 10;
     const PATTERN: [u8; 4] = [0xA5, 0x5A, 0xC3, 0x3C];
 

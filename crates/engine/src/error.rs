@@ -221,7 +221,8 @@ pub enum FaultKind {
     /// Windows or an administrator disabled a provider; the message names the
     /// command that enables it.
     Disabled,
-    /// An object of a block is damaged and was left out; the other objects were kept.
+    /// An object of a block is damaged and was left out. If its length is damaged, the objects
+    /// behind it are missing too.
     DamagedObject(ParseError),
     /// The name of an instance lies outside its definition, so the instance is known by its
     /// number only. An object has at most one such fault, for its first damaged name.

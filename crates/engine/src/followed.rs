@@ -142,16 +142,16 @@ impl Followed {
         self.is_there.then_some(self.index)
     }
 
-    /// Finds the object in a new directory; [`index`](Self::index) then returns its title index
-    /// there. Returns `true` if samples taken before must not be compared with new ones, since they
-    /// may be of another object.
+    /// Looks for the object in a new directory. If it is found, [`index`](Self::index) then returns
+    /// its title index there. Returns `true` if samples taken before must not be compared with new
+    /// ones, since they may be of another object.
     pub fn follow_object(&mut self, now: &Directory) -> bool {
         self.follow(&now.titles, &|index| now.has(index))
     }
 
-    /// Finds the counter among those of `object` in a new directory; [`index`](Self::index) then
-    /// returns its title index there. Returns `true` if samples taken before must not be compared
-    /// with new ones, since they may be of another counter.
+    /// Looks for the counter among those of `object` in a new directory. If it is found,
+    /// [`index`](Self::index) then returns its title index there. Returns `true` if samples taken
+    /// before must not be compared with new ones, since they may be of another counter.
     pub fn follow_counter(&mut self, now: &Directory, object: &CatalogueObject) -> bool {
         self.follow(&now.titles, &|index| object.counter(index).is_some())
     }

@@ -15,8 +15,8 @@ use perfhive_format::{
 use std::sync::Arc;
 use std::time::Duration;
 
-/// One owned, immutable data block, validated once. Each object is validated on its own, so that a
-/// damaged object does not hide the others.
+/// One owned, immutable data block, validated once. Each object is validated on its own: a damaged
+/// object does not hide those behind it, unless its length is damaged.
 #[derive(Clone, Debug, Default)]
 pub struct Frame {
     bytes: Vec<u8>,
@@ -129,17 +129,17 @@ impl Frame {
     }
 
     /// The generation: a number that grows with every collection of the source that filled the
-    /// frame.
+    /// frame, unless a recording is moved back.
     #[must_use]
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
     /// A number that tells which source of this process filled the frame: each [`FramePool`] has a
-    /// number of its own. A frame of a recording has a number that stands for its label and belongs
-    /// to no pool. 0 for a frame with neither a pool nor a label. Sources count from different
-    /// beginnings and by different clocks, so no value is made of two samples with different
-    /// origins.
+    /// number of its own. A frame of a recording has a number that is made from its label and
+    /// belongs to no pool. 0 for a frame with neither a pool nor a label. Sources count from
+    /// different beginnings and by different clocks, so no value is made of two samples with
+    /// different origins.
     #[must_use]
     pub fn origin(&self) -> u64 {
         self.origin
@@ -153,8 +153,9 @@ impl Frame {
         self.label.as_deref().unwrap_or_default()
     }
 
-    /// The same frame with the label that its block had when it was recorded, and an origin that
-    /// stands for this label. So no value is made of samples of two sources in a recording either.
+    /// The same frame with this origin and label. A recording passes the label with which the block
+    /// was recorded, and a number that is made from it, so that no value is made of samples of two
+    /// sources.
     #[must_use]
     pub fn recorded_by(mut self, origin: u64, label: Option<Arc<str>>) -> Self {
         (self.origin, self.label) = (origin, label);

@@ -59,8 +59,8 @@ pub enum Identity {
 }
 
 impl Identity {
-    /// The ID of the process, or of the process to which the thread belongs. `None` for every other
-    /// instance, Idle and `_Total` among them.
+    /// The process ID in a [`Process`](Self::Process) or [`Thread`](Self::Thread); `None` for any
+    /// other kind of identity.
     #[must_use]
     pub fn process_id(&self) -> Option<u32> {
         match self {
@@ -178,8 +178,7 @@ pub struct IdentityMap {
 
 impl IdentityMap {
     /// The identities of all instances of an object; for an object without instances,
-    /// [`Identity::Single`] at the index 0. A [`Query`](crate::Query) keeps the map of the sample
-    /// before as long as the instances are the same.
+    /// [`Identity::Single`] at the index 0.
     #[must_use]
     pub fn of(object: SnapshotObject<'_>) -> Self {
         Self::new(&Identifier::new(object.view()), object)

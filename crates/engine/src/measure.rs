@@ -54,8 +54,8 @@ mod source;
 mod state;
 mod time;
 
-/// The largest number of event names: an experiment records calls of at most so many different
-/// names, and readers of its records know at most so many.
+/// The largest number of different names: of the calls that an experiment records as events, and of
+/// the events that a reader of its records keeps.
 pub const MOST_EVENT_NAMES: usize = 256;
 
 pub use context::{MeasurementContext, MeasurementOptions, Readings, SampleRecord, TimeReading};

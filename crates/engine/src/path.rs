@@ -28,7 +28,7 @@ use std::str::FromStr;
 /// A parsed counter path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CounterPath {
-    /// The machine; `None` stands for the default source of a query.
+    /// The machine; `None` for the default source of a query.
     pub machine: Option<NamePattern>,
     /// The object.
     pub object: NamePattern,

@@ -37,8 +37,8 @@ pub trait Provider: Send + Sync {
 
     /// The title indexes of the names of the objects that are registered for the provider, whether
     /// or not its library has listed them yet. Their names are taken: an object of a
-    /// [roster](crate::Roster) with an index that its provider chose itself is not served under any
-    /// of these names.
+    /// [roster](crate::Roster) is not served if its provider chose its index and it has one of
+    /// these names.
     fn registered_objects(&self) -> Vec<TitleIndex> {
         Vec::new()
     }
@@ -140,17 +140,17 @@ pub trait Session: Send {
 pub struct OpenContext<'a> {
     /// The linkage string of the provider's registration (`Linkage\Export`); `None` if it has none.
     pub linkage: Option<&'a str>,
-    /// Title index of the first name allotted (`First Counter`); 0 for a
-    /// provider with Windows' own indexes.
+    /// Title index of the first name allotted (`First Counter`); 0 for a provider with indexes that
+    /// are used as they are ([`Numbering::Windows`]).
     pub first_counter: u32,
-    /// Title index of the first help text allotted (`First Help`); 0 for a provider with Windows'
-    /// own indexes.
+    /// Title index of the first help text allotted (`First Help`); 0 for a provider with indexes
+    /// that are used as they are ([`Numbering::Windows`]).
     pub first_help: u32,
 }
 
 impl<'a> OpenContext<'a> {
-    /// The registration of a provider with allotted indexes. [`OpenContext::default`] is for
-    /// a provider with Windows' own indexes.
+    /// The registration of a provider with allotted indexes. [`OpenContext::default`] is for a
+    /// provider with indexes that are used as they are.
     #[must_use]
     pub fn new(linkage: Option<&'a str>, first_counter: u32, first_help: u32) -> Self {
         Self { linkage, first_counter, first_help }
@@ -190,8 +190,8 @@ impl ProviderDescription {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ObjectDescription {
-    /// The definition of the object itself: its names, its level of detail, and whether it has
-    /// instances.
+    /// The definition of the object itself: the title indexes of its name and help text, its level
+    /// of detail, and whether it has instances.
     pub spec: ObjectSpec,
     /// The counters, bases included.
     pub counters: Vec<CounterSpec>,

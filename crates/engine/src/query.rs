@@ -119,8 +119,7 @@ impl QuerySource {
 ///
 /// Paths are added, samples collected, and values read; each value has a status of its own. A path
 /// selects instances by name at each sample, so it continues when a process of that name comes
-/// back. The value before is looked up by [`Identity`](crate::Identity), so that no value is made
-/// of samples of two processes.
+/// back. The sample before is looked up by [`Identity`](crate::Identity), not by name.
 ///
 /// ```
 /// use perfhive_engine::Query;
@@ -277,7 +276,7 @@ impl Query {
     }
 
     /// Takes a sample of every source that a path needs, and makes the readings. If a source fails,
-    /// only the readings of that source have no value.
+    /// the readings of that source have no value, and those of the others are made all the same.
     ///
     /// # Errors
     /// The first failure if every source that a path needs fails; there are then no readings.
@@ -398,7 +397,8 @@ impl Query {
     }
 
     /// The faults of a source in the last collection: what could not be read, and warnings. Source
-    /// 0 is the default source. Empty if the source failed as a whole, or does not exist.
+    /// 0 is the default source. Empty for a source that failed, that no path needs, or that does
+    /// not exist.
     #[must_use]
     pub fn faults(&self, source: usize) -> &[Fault] {
         faults_of(&self.faults, source)

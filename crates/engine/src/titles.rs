@@ -210,11 +210,10 @@ impl TitleSet {
         Self { databases, lacks: None }
     }
 
-    /// A set with the titles of `languages`, the first of which is the shown one. A language that the source does
-    /// not have is left out. So is a language with a list that cannot be read;
-    /// [`lacks`](Self::lacks) returns the error. If the source does not have English although it is
-    /// among `languages`, the English names are [assumed](TitleDatabase::is_assumed), with the
-    /// feature `languages`.
+    /// A set with the titles of `languages`. A language that the source does not have is left out. So is a language
+    /// with a list that cannot be read; [`lacks`](Self::lacks) returns the error. Names are shown in the first
+    /// language that was loaded. If the source does not have English although it is among `languages`, the English
+    /// names are [assumed](TitleDatabase::is_assumed), with the feature `languages`.
     ///
     /// # Errors
     /// The error of a language that is late or cannot be read just now

@@ -182,7 +182,7 @@ impl Worker {
     }
 
     /// Takes the reply to an earlier request that was not answered in time, if there was such a
-    /// request. An error if the reply has not come yet.
+    /// request. An error if the reply has not come yet, or the thread has ended.
     fn catch_up(&mut self) -> Result<(), SourceError> {
         self.catch_up_by(Some(Instant::now()))
     }

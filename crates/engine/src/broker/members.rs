@@ -18,11 +18,11 @@ pub(super) struct Members {
     pub(super) rosters: Vec<Box<dyn Roster>>,
     pub(super) owners: Owners,
     /// The names of objects of another source, as [`spelling`] returns them. An object of a roster
-    /// with a chosen index (from [`CHOSEN_INDEXES`] on) is not served under any of these names.
+    /// with a chosen index (from [`CHOSEN_INDEXES`] on) is not served if it has one of these names.
     reserved: HashSet<String>,
-    /// The names that objects of another source may have, as [`spelling`] returns them. As long as
-    /// it is not known whether that source has such objects, an object of a roster with a chosen
-    /// index (from [`CHOSEN_INDEXES`] on) is not served under any of these names.
+    /// The names that objects of another source may have, as [`spelling`] returns them. An object
+    /// of a roster with a chosen index (from [`CHOSEN_INDEXES`] on) is not served if it has one of
+    /// these names.
     doubtful: HashSet<String>,
 }
 
@@ -112,8 +112,7 @@ impl Members {
     }
 
     /// Adds a provider that comes from the roster with the given index, or, for `None`, one that
-    /// stays as long as the broker. Its objects have no owner before [`claim`](Self::claim) is
-    /// called.
+    /// stays as long as the broker. [`claim`](Self::claim) must be called next.
     pub(super) fn add(&mut self, provider: Arc<dyn Provider>, roster: Option<usize>) {
         let last = self.entries.iter().map(|entry| entry.registered.highest()).max();
         let registered = registry::register(&[Arc::clone(&provider)], last.unwrap_or(0));
@@ -125,13 +124,13 @@ impl Members {
     }
 
     /// Gives each object to the provider that was registered with it first. A later provider with
-    /// the same object does not serve it, as the account of that provider says, until the first
-    /// provider is gone. A provider with the name of an earlier one serves no object.
+    /// the same object does not serve it until the first provider is gone. A provider with the name
+    /// of an earlier one serves no object.
     ///
-    /// An object with an index that a roster chose is not registered anywhere. It is not served if
-    /// one of its names, in any language, is a number, is reserved or doubtful, or is the name of
-    /// an object that is registered or belongs to a provider that stays. So a path keeps its
-    /// meaning, whatever programs publish.
+    /// An object of a roster with a chosen index (from [`CHOSEN_INDEXES`] on) is not registered
+    /// anywhere. It is not served if one of its names, in any language, is a number, is reserved or
+    /// doubtful, or is the name of an object that is registered or belongs to a provider that
+    /// stays. So a path keeps its meaning, whatever programs publish.
     pub(super) fn claim(&mut self) {
         let taken = self.taken_names();
         for place in 0..self.entries.len() {
@@ -172,8 +171,8 @@ impl Members {
     }
 
     /// The names, in all languages and as [`spelling`] returns them, of `reserved` and of the
-    /// objects that are registered or belong to a provider that stays. No object with an index that
-    /// a roster chose is served under these names.
+    /// objects that are registered or belong to a provider that stays. An object of a roster with a
+    /// chosen index (from [`CHOSEN_INDEXES`] on) is not served if it has one of these names.
     fn taken_names(&self) -> HashSet<String> {
         let mut taken = self.reserved.clone();
         for entry in &self.entries {
@@ -198,8 +197,8 @@ impl Members {
     }
 }
 
-/// The reason why an object with an index that a roster chose is not served under its names; `None`
-/// if its names give no such reason.
+/// The reason why an object with the chosen index `index` is not served: one of its names is taken,
+/// is a number, or is doubtful. `None` if no name gives such a reason.
 fn refused(
     titles: &[ProvidedTitles],
     index: TitleIndex,

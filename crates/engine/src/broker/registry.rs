@@ -10,9 +10,8 @@ use std::sync::Arc;
 /// The highest index of Windows' own objects (`Base Index`); allotted indexes are higher.
 const BASE_INDEX: u32 = 1847;
 
-/// Fixed indexes of perfhive's own objects, far above those of any Windows machine. Indexes are
-/// allotted below this range. If the indexes of a provider would reach into the range, they are
-/// allotted above it.
+/// Fixed indexes of perfhive's own objects, far above those of any Windows machine. Indexes in this
+/// range are never allotted.
 const OWN_INDEXES: Range<u32> = 100_000..200_000;
 
 /// The first of the indexes that providers of a [`Roster`](crate::Roster) may choose for

@@ -234,8 +234,8 @@ impl<S: Source> Hub<S> {
         self.main.with(deadline, |source| drop(self.check(source, deadline)))
     }
 
-    /// The titles of a language, read from the main source once for each `generation` of the
-    /// catalogue. The error is that of the source, or of the wait for it.
+    /// The titles of a language at this `generation` of the catalogue: those that are kept, or else
+    /// read from the main source. The error is that of the source, or of the wait for it.
     pub(super) fn titles_by(
         &self,
         language: LanguageId,

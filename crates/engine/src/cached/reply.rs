@@ -187,10 +187,10 @@ impl Slots {
     }
 
     /// Publishes a reply in the slots of the objects or the whole answer that were asked for, and
-    /// in the slots of those objects of the reply that `belongs` accepts. An answer to `Foreign` is
-    /// published only as a whole. Partial objects are not published. Publishes nothing if `holds`,
-    /// which is called under the lock, returns `false`: the indexes have then changed their
-    /// meaning.
+    /// in the slots of those objects of the reply that `belongs` accepts. The objects of an answer
+    /// to `Foreign` are not published on their own. Partial objects are not published. Publishes
+    /// nothing if `holds`, which is called under the lock, returns `false`: the indexes have then
+    /// changed their meaning.
     pub(super) fn publish(
         &self,
         reply: &Arc<Reply>,

@@ -38,8 +38,8 @@ impl Layouts {
         self
     }
 
-    /// The template with the counters that `mask` has a bit for: bit N stands for the counter
-    /// with the index N in the object's table.
+    /// The template with the counters that `mask` has a bit for: bit N is that of the counter with
+    /// the index N in the object's table.
     ///
     /// # Errors
     /// If no template can be made of the table, which is a mistake in the table.
