@@ -41,18 +41,19 @@ pub type CloseFunction = unsafe extern "system" fn() -> u32;
 /// What perfhive's loader passes to a library that exports a [`HostFunction`]: the allotted
 /// indexes, and a function that takes messages.
 ///
-/// On Windows a provider looks up its indexes in the registry and writes to the
-/// event log. Elsewhere a library may export a [`HostFunction`] under the name of its
-/// Collect function followed by `Host`; the loader calls it once, before the first Open.
-/// The structure, and what it points to, stays until the library is unloaded.
+/// A library may export a [`HostFunction`] under the name of its Collect function followed by
+/// `Host`; the loader calls it once, before the first Open. The structure, and what it points to,
+/// stays until the library is unloaded.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Host {
     /// Size of this structure in bytes; later versions may have more fields at the end.
     pub size: u32,
-    /// `First Counter` of the registration: the index of the provider's first name.
+    /// `First Counter` of the registration: the index of the provider's first name; 0 if the
+    /// provider has to look it up itself, as a registered one does on Windows.
     pub first_counter: u32,
-    /// `First Help` of the registration: the index of the provider's first help text.
+    /// `First Help` of the registration: the index of the provider's first help text; 0 if the
+    /// provider has to look it up itself, as a registered one does on Windows.
     pub first_help: u32,
     /// Reserved: zero.
     pub reserved: u32,

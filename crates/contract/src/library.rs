@@ -138,8 +138,8 @@ impl Library {
     }
 
     /// The same library, which looks up the provider's linkage with `linkage`. The provider gets
-    /// the list that is found if its first string is the one that the loader passed to Open, and
-    /// otherwise the loader's string alone.
+    /// the list that is found if its first string is what the loader passed to Open, and otherwise
+    /// what the loader passed.
     #[must_use]
     pub const fn linkage(mut self, linkage: LinkageLookup) -> Self {
         self.linkage = linkage;
@@ -405,7 +405,7 @@ impl Library {
     }
 
     /// Answers a loader's call of Close. When Close was called as often as Open succeeded, the
-    /// provider is dropped. Returns `ERROR_SUCCESS` always.
+    /// provider is dropped, once no Collect is in progress. Returns `ERROR_SUCCESS` always.
     pub fn close(&self) -> u32 {
         let mut state = lock(&self.state);
         state.opens = state.opens.saturating_sub(1);
@@ -498,7 +498,7 @@ impl Running {
 }
 
 /// The title indexes of the provider's objects that a query wants, and of the objects that come
-/// along with them (`brings`). A list of indexes never wants an object of other machines
+/// along with them (`brings`). A list of indexes does not select objects of other machines
 /// ([`Cost::Foreign`]).
 fn wanted(description: &ProviderDescription, query: &ObjectQuery) -> Vec<TitleIndex> {
     let is_wanted = |cost: Cost, name: TitleIndex| match query {

@@ -300,9 +300,10 @@ pub trait Registrar {
     fn place(&self) -> String;
 
     /// Registers a provider: allots indexes, and writes names, help texts and functions into the
-    /// store. An earlier registration of the name is replaced. The provider's indexes then change
-    /// only if they must: in the registry of Windows if names or help texts differ, in a file for
-    /// instance if the new names would take an index of another provider.
+    /// store. An earlier registration of the name is replaced, except for the values that
+    /// `functions` leaves as they were. The provider's indexes then change only if they must: in
+    /// the registry of Windows if names or help texts differ, in a file for instance if the new
+    /// names would take an index of another provider.
     ///
     /// # Errors
     /// [`RegisterError`]. A file is unchanged then. In the registry of Windows a change of names or
@@ -318,7 +319,7 @@ pub trait Registrar {
     /// everything else is tested. Whether the caller may write is not tested.
     ///
     /// # Errors
-    /// The error that `register` would return, apart from these two exceptions.
+    /// An error that `register` would return.
     fn check(
         &self,
         definition: &ProviderDefinition,
