@@ -276,8 +276,8 @@ impl Ask {
         }
     }
 
-    /// Makes this ask a copy of `other`, in the allocations that this ask has. While this ask is not for indexes,
-    /// `kept` holds its unused index list, so that the list's allocation is not lost.
+    /// Makes this ask a copy of `other`, and keeps the allocations of its own lists. While this ask is not for
+    /// indexes, `kept` holds its unused index list, so that the list's allocation is not lost.
     pub(crate) fn refill(&mut self, other: &Self, kept: &mut Vec<TitleIndex>) {
         match &other.objects {
             ObjectQuery::Indexes(wanted) => {

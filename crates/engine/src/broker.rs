@@ -111,8 +111,8 @@ impl BrokerBuilder {
         self
     }
 
-    /// Sets the label of the frames, a word that says what fills the blocks
-    /// ([`Frame::label`](crate::Frame::label)).
+    /// Sets the label of the frames with this machine's blocks: a word that says what fills the
+    /// blocks ([`Frame::label`](crate::Frame::label)).
     #[must_use]
     pub fn label(mut self, label: &str) -> Self {
         self.pool = self.pool.labelled(label);

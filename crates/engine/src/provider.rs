@@ -332,7 +332,8 @@ impl<'a> Collection<'a> {
     }
 
     /// Whether the ask names an object by its index. `false` for an object that is wanted only
-    /// because it comes along with another object, or because it is part of `Global` or `Costly`.
+    /// because it comes along with another object, or because it is part of `Global`, `Costly` or
+    /// `Foreign`.
     #[must_use]
     pub fn is_asked(&self, object: TitleIndex) -> bool {
         matches!(&self.ask.objects, ObjectQuery::Indexes(asked) if asked.contains(&object))
@@ -523,7 +524,7 @@ impl<'a> ObjectWriter<'a> {
     }
 
     /// Adds blocks of other machines that foreign code wrote into a buffer, one behind the other,
-    /// after the tests of [`guarded`](Self::guarded).
+    /// after the tests of [`GuardedBuffer::check_foreign`].
     ///
     /// # Errors
     /// [`ProviderError::Failed`] with the fault as text if a test failed.

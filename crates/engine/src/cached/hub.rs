@@ -201,8 +201,8 @@ impl<S: Source> Hub<S> {
     }
 
     /// The catalogue that the main source had when it was last asked for it, such as after the
-    /// newest collection. `None` if that request failed, or if the generation has changed since:
-    /// the source must then be asked.
+    /// newest collection. `None` if that request failed or was never made, or if the generation has
+    /// changed since: the source must then be asked.
     pub(super) fn known_catalogue(&self) -> Option<Arc<Catalogue>> {
         if !self.is_checked.load(Ordering::Acquire) {
             return None;

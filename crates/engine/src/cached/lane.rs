@@ -428,7 +428,7 @@ const OUTCOMES: usize = 8;
 const SPARES: usize = 3;
 
 /// A run, or another use of the source, in progress. If the source panics, the drop of this value
-/// returns the source to the lane and gives the waiting requests an error.
+/// returns the source to the lane, and the requests that wait for the run get an error.
 struct Leading<'a, S, W: Wishes, T: Clone + Default> {
     lane: &'a Lane<S, W, T>,
     source: Option<S>,

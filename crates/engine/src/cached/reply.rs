@@ -61,8 +61,8 @@ impl Reply {
         }
     }
 
-    /// Whether every wanted instance of an object was collected, with the counters that the request
-    /// wants.
+    /// Whether it is certain that every wanted instance of an object was collected, with the
+    /// counters that the request wants.
     fn has_instances(&self, object: TitleIndex, request: &Ask) -> bool {
         if !self.snapshot.is_partial(object) {
             return true;

@@ -174,9 +174,9 @@ impl NamePattern {
         depth == 0
     }
 
-    /// Whether the pattern can be written without a caret before a slash: it has no slash, or it is
-    /// a name with one slash at its start or end, where a slash separates nothing. With `numbered`,
-    /// an order number follows the name, so that only a slash at the start counts.
+    /// Whether the pattern can be written without a caret before a slash: it has no slash, or it
+    /// has no wildcard and one slash, at its start or end, where a slash separates nothing. With
+    /// `numbered`, an order number follows the name, so that only a slash at the start counts.
     pub(super) fn slash_only_at_an_end(&self, numbered: bool) -> bool {
         if self.is_wild() {
             return !self.literal_chars().any(|c| c == '/');
