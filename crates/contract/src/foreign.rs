@@ -72,8 +72,8 @@ impl StatusObject {
     }
 }
 
-/// The other machines that a session has been asked for, each with its connection and its last
-/// data.
+/// The other machines that a session was asked for last, at most [`MOST`](Self::MOST), each with
+/// its connection and its last data.
 ///
 /// ```
 /// use perfhive_contract::foreign::{ForeignMachines, Link, Reach, RemoteTimes, StatusObject};

@@ -215,8 +215,8 @@ impl Registration {
     }
 }
 
-/// All registrations of a machine: `Services\*\Performance`,
-/// `Perflib` and the names and help texts of each language.
+/// The registrations of a machine or of one store, with the names and help texts of each language;
+/// in the registry of Windows `Services\*\Performance` and `Perflib`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Registrations {
