@@ -234,8 +234,8 @@ impl GuardedBuffer {
         self.used = claimed.max(Self::SHORT).min(self.size);
     }
 
-    /// Fills `guard` with the pattern of a guard region. A region is tested as a whole, so `guard`
-    /// should be [`GUARD`](Self::GUARD) bytes long.
+    /// Fills `guard` with the pattern of a guard region. Every byte of a region is tested, so
+    /// `guard` should be [`GUARD`](Self::GUARD) bytes long.
     pub fn paint(guard: &mut [u8]) {
         for (byte, pattern) in guard.iter_mut().zip(Self::PATTERN.iter().cycle()) {
             *byte = *pattern;

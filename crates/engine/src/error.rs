@@ -237,7 +237,7 @@ pub enum FaultKind {
 }
 
 impl Fault {
-    /// A fault of a provider or source as a whole.
+    /// A fault of a provider or source that concerns no object and no instance in particular.
     pub fn new(kind: FaultKind, provider: &str, message: impl fmt::Display) -> Self {
         Self {
             kind,

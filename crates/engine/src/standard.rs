@@ -27,7 +27,7 @@ pub const OWN: u32 = 100_000;
 /// process IDs. Windows gives the object another index on each machine.
 pub const PROCESS_V2: u32 = 105_200;
 /// Title index of the object Thread V2. Its instances are the threads of the processes of Process
-/// V2, with their thread IDs as names.
+/// V2, with their thread IDs as names, except the threads of Idle, which keep their names.
 pub const THREAD_V2: u32 = 105_202;
 
 /// One object in a table: its definition on Windows, and the sources of its values on this system.

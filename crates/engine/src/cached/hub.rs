@@ -20,7 +20,7 @@ const REPLIES: usize = 64;
 /// The clock for the age of data: a function that returns the time since an arbitrary beginning.
 pub(super) type Clock = Arc<dyn Fn() -> Duration + Send + Sync>;
 
-/// The generation that stands for an unknown one, before the first catalogue was read.
+/// The value of a generation that is not known, before the first catalogue was read.
 pub(super) const UNKNOWN: u64 = u64::MAX;
 
 /// The shared state of a cache.

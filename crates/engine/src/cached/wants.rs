@@ -25,7 +25,7 @@ pub(super) struct Wants {
 #[derive(Debug)]
 struct Narrowed<T> {
     wished: Vec<(TitleIndex, T)>,
-    /// The objects that a request wants as a whole.
+    /// The objects of which a request wants everything.
     whole: Vec<TitleIndex>,
 }
 
