@@ -42,7 +42,7 @@ impl Readings {
     }
 }
 
-/// The settings of a measurement context: its clocks, the time that each data source has, and the
+/// The settings of a measurement context: its clocks, the time limit for each data source, and the
 /// greatest age of data.
 #[derive(Default)]
 pub struct MeasurementOptions {
@@ -66,8 +66,8 @@ impl MeasurementOptions {
     }
 
     /// Sets how long each data source may take for a sample; by default there is no limit. The
-    /// sensors of a data source that takes longer have no values in this sample. The limit has an
-    /// effect only on data sources that keep to deadlines.
+    /// sensors of a data source that takes longer may have no values in this sample. The limit has
+    /// an effect only on data sources that keep to deadlines.
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = Some(patience);
@@ -91,11 +91,11 @@ impl MeasurementOptions {
 pub struct TimeReading {
     /// The clock's name.
     pub name: Arc<str>,
-    /// The clock's time before the sample, in ns since the beginning of the clock; `None` if it
-    /// could not be read.
+    /// The clock's time before the sample, in ns since the beginning of the clock; `None` if there
+    /// is no such reading.
     pub before: Option<i64>,
-    /// The clock's time after the sample, in ns since the beginning of the clock; `None` if it
-    /// could not be read.
+    /// The clock's time after the sample, in ns since the beginning of the clock; `None` if there
+    /// is no such reading.
     pub after: Option<i64>,
 }
 
@@ -117,10 +117,12 @@ pub struct SampleRecord {
     pub anomalies: Vec<Anomaly>,
 }
 
-/// The largest number of anomalies that a sample reports for one data source.
+/// The largest number of anomalies that the sample stage reports for one data source, apart from
+/// the failure of the source.
 const ANOMALIES: usize = 64;
 
-/// The largest number of items in a record for one data source: its anomalies, and its own failure.
+/// The largest number of items that the sample stage adds to a record for one data source: its
+/// anomalies, and its own failure.
 const PLACES: usize = ANOMALIES + 1;
 
 /// One data source of a measurement context, with its probe context.
@@ -131,8 +133,9 @@ struct SourceProbe {
     /// Empty if the probe context measures exactly the requested sensors.
     asked: Vec<usize>,
     failed: Option<MeasureError>,
-    /// The anomalies of this data source in the newest sample. Each data source has its own list,
-    /// so that many anomalies of one do not push out the anomalies of another.
+    /// The anomalies that this data source has reported, until they are moved to the record. Each
+    /// data source has its own list, so that many anomalies of one do not push out the anomalies of
+    /// another.
     anomalies: Vec<Anomaly>,
 }
 
@@ -145,23 +148,24 @@ pub struct MeasurementContext {
     patience: Option<Duration>,
     record: SampleRecord,
     values: Readings,
-    /// For each requested sensor, whether it was selected with all its instances; empty if each
-    /// one was.
+    /// For each requested sensor, whether it was selected with all its instances. An empty list
+    /// means that each one was.
     of_all: Vec<bool>,
 }
 
 impl MeasurementContext {
-    /// A context for sensors by name. It takes a baseline, so that the first cycle has rates.
+    /// A context for sensors by name. It takes a first sample, the baseline, so that the first
+    /// cycle has rates.
     ///
     /// # Errors
     /// A name that means no data source, sensor or instance, or a name without an instance for a
-    /// sensor with instances and the reverse; the failure of a data source to take its baseline.
+    /// sensor with instances and the reverse; the failure of a data source.
     pub fn new(sources: &mut DataSources, names: &[SensorName]) -> Result<Self, MeasureError> {
         Self::with_options(sources, names, MeasurementOptions::new())
     }
 
-    /// A context for sensors by name, with options. It takes a baseline, so that the first cycle
-    /// has rates.
+    /// A context for sensors by name, with options. It takes a first sample, the baseline, so that
+    /// the first cycle has rates.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -195,11 +199,11 @@ impl MeasurementContext {
         Ok(Self { of_all, ..Self::of_parts(parts, options) })
     }
 
-    /// A context for a selection of one data source: all global sensors, all costly ones, or
+    /// A context for a selection of one data source: its global sensors, its costly ones, or
     /// sensors by number.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// A data source, sensor or instance that does not exist; the failure of the data source.
     pub fn of_selection(
         sources: &mut DataSources,
         source: &str,
@@ -294,8 +298,8 @@ impl MeasurementContext {
         Ok(())
     }
 
-    /// Takes the data of all sensors. If a data source is late or fails, its own sensors have no
-    /// values, and the sample has an anomaly.
+    /// Takes the data of all sensors. If a data source is late or fails, its own sensors may have
+    /// no values, and the sample has an anomaly.
     ///
     /// # Errors
     /// [`MeasureError::State`] in any state but [`State::Prepared`]; the first failure if every data
@@ -396,7 +400,7 @@ impl MeasurementContext {
     /// # Errors
     /// [`MeasureError::State`] in a state in which [`prepare`](Self::prepare) is not possible; the
     /// failure of any data source in the first sample, in which case `work` is not called; the
-    /// first failure if every data source fails in the second sample.
+    /// first failure if every data source fails for the second sample, before or after `work`.
     pub fn section<T>(
         &mut self,
         readings: &mut Readings,
@@ -433,7 +437,7 @@ impl MeasurementContext {
         Ok(done)
     }
 
-    /// The readings of the newest cycle or, before the first cycle, of the baseline. The slots of
+    /// The readings that were decoded last or, if none were, those of the baseline. The slots of
     /// the readings show which values the context measures.
     ///
     /// # Errors
@@ -499,9 +503,9 @@ impl SourceProbe {
         Self { name: source.into(), probe, asked, failed: None, anomalies }
     }
 
-    /// Moves the failure and the anomalies of this data source to the record, which has room for
-    /// [`PLACES`] items of each data source. Nothing is allocated: anomalies that find no room are
-    /// only counted.
+    /// Adds the failure of this data source to the record, and moves its anomalies there. The
+    /// record has room for [`PLACES`] items of each data source and does not grow: anomalies that
+    /// find no room are only counted.
     fn report(&mut self, record: &mut Vec<Anomaly>) {
         let source = || Arc::clone(&self.name);
         record.extend(self.failed.as_ref().map(|error| match error.is_transient() {

@@ -293,9 +293,9 @@ impl<S: Source> CounterProbe<S> {
         Ok(())
     }
 
-    /// Reports the faults of the sample; the first sample also reports the faults of the baseline,
-    /// which [`take_baseline`](Self::take_baseline) took, except those with the same message.
-    /// Faults that do not fit into `anomalies` without allocating are only counted.
+    /// Adds the faults of the sample to `anomalies`; the first time, also those faults of the
+    /// baseline that have other messages. Faults that do not fit into `anomalies` without
+    /// allocating are only counted.
     fn report_faults(&mut self, anomalies: &mut Vec<Anomaly>) {
         let new = self.snapshot.faults();
         if new.is_empty() && self.untold.is_empty() {
@@ -332,9 +332,10 @@ impl<S: Source> CounterProbe<S> {
         indexes.into_iter().for_each(|object| self.request.objects.insert(object));
     }
 
-    /// Notes which instances to ask for. If every sensor of an object measures one instance, and
-    /// each of these is known by the ID of a process or by a name without a parent, other than Idle
-    /// and `_Total`, only these instances are asked for: for a thread, all threads of its process.
+    /// Notes which instances to ask for. All instances of an object are asked for if one of its
+    /// sensors measures all instances, or an instance that has neither a process ID nor a name
+    /// without a parent, or Idle or `_Total`. Otherwise only the measured instances are asked for;
+    /// for a thread, all threads of its process.
     fn note_instances(&mut self) {
         self.request.instances.clear();
         for (number, probed) in self.objects.iter().enumerate().filter(|(_, probed)| !probed.all) {

@@ -6,10 +6,9 @@ use std::str::FromStr;
 /// The name of a sensor, or of one instance of it, unique over all data
 /// sources: `datasource/group/sensor` or `datasource/group/sensor#instance`.
 ///
-/// `%`, `/` and `#` within a part are percent-encoded, everything else stands
-/// for itself; any other `%xx` is understood as well. `#*` means every
-/// instance, now and later. `win32.winperf` is another name of
-/// `windows.winperf`.
+/// `%`, `/` and `#` within a part are percent-encoded, and everything else is written as it is. Any
+/// other `%xx` is decoded too. `#*` means every instance, now and later. `win32.winperf` is another
+/// name of `windows.winperf`.
 ///
 /// ```
 /// use perfhive_engine::measure::SensorName;
@@ -84,7 +83,7 @@ impl SensorName {
 }
 
 /// The name by which data sources are compared: `windows.winperf` for its other name
-/// `win32.winperf` in any case, and otherwise `name` itself.
+/// `win32.winperf`, in upper or lower case; `name` itself for any other name.
 pub(super) fn source_name(name: &str) -> &str {
     match name.eq_ignore_ascii_case("win32.winperf") {
         true => "windows.winperf",

@@ -134,7 +134,8 @@ pub struct SensorSlot {
     /// counts, and if the unit is not known.
     pub unit: Arc<str>,
     /// The instance as a counter path writes it; a process is written with its ID (`pid:1234`).
-    /// `None` for a sensor without instances, and while the instance has not been found yet.
+    /// `None` for a sensor without instances, while the instance has not been found yet, and if the
+    /// data source does not set it.
     pub instance: Option<InstancePattern>,
 }
 
@@ -182,8 +183,8 @@ pub struct SensorReading {
     /// has been taken or it has no value of this instance. Samples that lack the whole object, or that
     /// failed, are passed over.
     pub before: Option<u64>,
-    /// The number of raw units in a second; `None` if the raw value does not count time, or counts
-    /// it in an unknown unit.
+    /// The number of raw units in a second; `None` without [`raw`](Self::raw), and if the raw value
+    /// does not count time, or counts it in an unknown unit.
     pub raw_per_second: Option<u64>,
 }
 
@@ -237,7 +238,7 @@ pub enum Anomaly {
     },
     /// A data source gave data that was collected before the sample, which
     /// [`MeasurementOptions::max_age`](super::MeasurementOptions::max_age) allows. The values are
-    /// those of a section that began and ended that much earlier.
+    /// those of that earlier time.
     Aged {
         /// The name of the data source.
         source: Arc<str>,
@@ -266,12 +267,12 @@ pub enum Anomaly {
         group: Arc<str>,
     },
     /// A data source did not answer in time, was busy, or changed its title indexes meanwhile. Its
-    /// sensors have no values in this sample.
+    /// sensors may have no values in this sample.
     Late {
         /// The name of the data source.
         source: Arc<str>,
     },
-    /// A data source failed; its sensors have no values in this sample.
+    /// A data source failed; its sensors may have no values in this sample.
     Failed {
         /// The name of the data source.
         source: Arc<str>,

@@ -65,8 +65,8 @@ pub enum SensorSelection {
     /// Every sensor that is cheap to measure.
     Global,
     /// Every sensor of the groups that are expensive to measure, or of which the cost is not known.
-    /// A [`CounterSource`](super::CounterSource) leaves out the counters that are filled only on
-    /// request.
+    /// A [`CounterSource`](super::CounterSource) leaves out counters that are filled only on
+    /// request, and objects of other machines.
     Costly,
     /// These sensors, in this order.
     Custom(Vec<SelectedSensor>),
@@ -120,8 +120,8 @@ pub trait ProbeContext: Send {
 
     /// Takes the data without decoding it. After `deadline` the data is of no use; `None` means no
     /// limit. An implementation allocates only if a buffer has to grow, which is an anomaly.
-    /// `anomalies` is an empty list for this probe context alone, with room for 64 items. If there
-    /// are more, the first ones are kept and the rest is counted ([`Anomaly::More`]).
+    /// `anomalies` is an empty list for this probe context alone, with room for 64 items. Of more
+    /// items, some are only counted ([`Anomaly::More`]).
     ///
     /// # Errors
     /// The failure of the source if no data could be taken.

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// The state of a [`MeasurementContext`](super::MeasurementContext); see the [module](super). While
-/// an operation is at work, a [`StateMonitor`] shows its state.
+/// The state of a [`MeasurementContext`](super::MeasurementContext); see the [module](super). A
+/// [`StateMonitor`] shows it to other threads, also while an operation is at work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum State {

@@ -115,8 +115,8 @@ impl Query {
         Ok(items)
     }
 
-    /// The paths without wildcards that a path stands for now, in the shown language: one path for
-    /// each match of machine, object, instance and counter.
+    /// The paths without wildcards that a path means now, in the shown language: one for each match
+    /// of machine, object, instance and counter.
     ///
     /// A query with the returned paths reads the present instances only. A query with the path
     /// itself, wildcards and all, also reads those that come later. The instances are read as by
@@ -155,8 +155,8 @@ impl Query {
 
 type Targets = [(TitleIndex, crate::source::CatalogueCounter)];
 
-/// Adds to `paths` the paths without wildcards that `path` stands for in one source, where it means
-/// the counters `targets`.
+/// Adds to `paths` the paths without wildcards that `path` means in one source. `targets` are the
+/// counters that it means there.
 fn expand_in(
     slot: &mut QuerySource,
     path: &CounterPath,

@@ -14,7 +14,7 @@ pub(crate) struct CounterColumn<'a> {
     /// The counter blocks of the sample before; `None` if there is none.
     older: Option<Blocks<'a>>,
     /// For each instance, its index in the sample before. Empty if both samples have the same
-    /// instances.
+    /// instances, and without a sample before.
     earlier: &'a [Option<EarlierPlace>],
 }
 
@@ -60,10 +60,10 @@ pub(crate) fn earlier_places(state: &ObjectState, out: &mut Vec<Option<EarlierPl
 }
 
 impl<'a> CounterColumn<'a> {
-    /// The column of a counter. `None` if the newest sample lacks the counter, or the counter is
-    /// not a number. Also `None` if there is a sample before, and it lacks the counter, has the
-    /// counter with another type, comes from another source, or has other instances although
-    /// `earlier` is empty. `earlier` is what [`earlier_places`] finds.
+    /// The column of a counter. `None` if the newest sample lacks the counter, or its type has no
+    /// formula. Also `None` if there is a sample before, and it lacks the counter, has the counter
+    /// with another type, comes from another source, or has other instances although `earlier` is
+    /// empty. `earlier` is what [`earlier_places`] finds.
     pub(crate) fn of(
         state: &'a ObjectState,
         counter: TitleIndex,

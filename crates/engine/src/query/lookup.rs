@@ -51,8 +51,7 @@ pub struct Lookup<S> {
     /// Whether every object of the source is wanted in the catalogue, not only the objects that
     /// were looked for.
     complete: bool,
-    /// The source's error in the last search, if it leaves open whether a name exists; `None`
-    /// otherwise.
+    /// The source's error that the last search met and did not return; `None` if there is none.
     failed: Option<SourceError>,
     /// Whether the generation changed since the last call of [`take_change`](Self::take_change).
     changed: bool,
@@ -98,8 +97,9 @@ impl<S: Source> Lookup<S> {
 
     /// The result of `look`, which searches the directory for something in the objects that
     /// `object` matches. `look` is called again each time that more of the source is known, until
-    /// it succeeds. If `object` has a wildcard, all objects that the source can list at little cost
-    /// are found out first. The source is asked with the deadline `until`.
+    /// it succeeds. If `object` has a wildcard, the search does not end before the source was asked
+    /// for all objects that it can list at little cost. The source is asked with the deadline
+    /// `until`.
     ///
     /// # Errors
     /// The error of `look` after there is nothing more to find out; [`QueryError::Source`] if the
@@ -210,8 +210,8 @@ impl<S: Source> Lookup<S> {
         self.changed = true;
     }
 
-    /// The source's error in the last search, if it leaves open whether a name exists; `None`
-    /// otherwise.
+    /// The source's error that the last search met and did not return: there may be more objects or
+    /// names than the search found. `None` if there is no such error.
     #[must_use]
     pub fn failure(&self) -> Option<&SourceError> {
         self.failed.as_ref()
@@ -264,7 +264,7 @@ impl<S: Source> Lookup<S> {
     }
 
     /// Makes the source find out which objects have the name `object` or, for a pattern with a
-    /// wildcard, which objects there are. Returns whether the catalogue changed.
+    /// wildcard, which objects there are. Returns as [`find_out`](Self::find_out).
     fn complete(&mut self, object: &NamePattern, until: Option<Instant>) -> bool {
         let ask = match object.as_literal() {
             Some(name) => {

@@ -34,11 +34,11 @@ pub struct Reading {
     pub counter_type: CounterType,
     /// Exponent of the power of ten by which a chart should multiply the value.
     pub scale: i32,
-    /// The label of the instance; `None` for an object without instances, and if no instance
-    /// matches the path.
+    /// The label of the instance; `None` for an object without instances, and if the reason in
+    /// `value` concerns no single instance.
     pub instance: Option<InstanceLabel>,
     /// The identity of the instance, [`Identity::Single`] for an object without instances; `None`
-    /// if nothing in a sample matches the path.
+    /// if the reason in `value` concerns no single instance.
     pub identity: Option<Identity>,
     /// The raw value, base and clocks of the counter in the newest sample, also if no value could
     /// be made of them; `None` if the sample has none.
@@ -116,12 +116,15 @@ pub(super) struct TargetReader<'a> {
 }
 
 impl TargetReader<'_> {
-    /// Adds the readings of a target, which is one counter that the path means: one reading for
-    /// each instance that the pattern matches and, if the pattern has a wildcard or `#*` or matches
-    /// none, one for each match of the sample before that is gone. If there are none of these, the
-    /// target has one reading, with the value of an object without instances, or with the reason
-    /// why there is no value. There is no reading if the sample lacks a counter that a wildcard
-    /// found. `likely` is where the instance was in the sample before, and is updated.
+    /// Adds the readings of a target, which is one counter that the path means:
+    /// - one for each instance that the pattern matches;
+    /// - one for each instance of the sample before that the pattern matches and that is gone, if
+    ///   the pattern has a wildcard or `#*`, or matches no present instance;
+    /// - without any of these, one with the value of an object without instances, or with the reason
+    ///   why there is no value.
+    ///
+    /// If a wildcard found the counter and the sample lacks it, there is no reading. `likely` is the
+    /// index that the instance had in the sample before, and is updated.
     pub(super) fn read(
         &self,
         pattern: Option<&InstancePattern>,

@@ -38,8 +38,8 @@ pub struct SampledCounter {
     /// Whether the identity proves the instance: two samples with the same identity, both with
     /// `true` here, are certainly of the same instance.
     sure: bool,
-    /// The number of instances with this instance's parent and name; 1 if a number identifies the
-    /// instance, and 0 if the type does not take two samples.
+    /// The number of instances with this instance's parent and name, or 1 if a number identifies
+    /// the instance. Always 0 if the type does not take two samples.
     crowd: u32,
     /// The origin of the frame that the sample came in; see
     /// [`Frame::origin`](crate::Frame::origin).

@@ -59,9 +59,9 @@ impl SourceSet {
         self
     }
 
-    /// The same set with a function that opens the source of a machine that is not in the set. The
-    /// source then stays in the set. An error of the kind [`SourceErrorKind::NotFound`] says that
-    /// there is no such machine.
+    /// The same set with a function that opens the source of a machine that is not in the set. A
+    /// source that answers then stays in the set. An error of the kind
+    /// [`SourceErrorKind::NotFound`] says that there is no such machine.
     #[must_use]
     pub fn with_opener(
         mut self,
@@ -87,9 +87,9 @@ impl SourceSet {
         self.slots.iter_mut().for_each(QuerySource::clear_wants);
     }
 
-    /// The source of the set with the index `number`. At the first call for a source, the source is
-    /// asked for its catalogue and titles; an error if it does not return them, or if there is no
-    /// such source.
+    /// The source of the set with the index `number`. A source that was not read yet is asked for
+    /// its catalogue and titles; an error if it does not return them, or if there is no such
+    /// source.
     pub(super) fn prepare(
         &mut self,
         number: usize,
@@ -103,8 +103,9 @@ impl SourceSet {
     }
 
     /// The indexes of the sources that a machine pattern selects: the default source for `None`, or
-    /// else all that match; `.` and `localhost` match the default source. If none matches, the
-    /// source of the machine is opened, if the set has an opener and the pattern no wildcard.
+    /// else all that match; `.` and `localhost` match the default source. If none matches and none
+    /// failed, the source of the machine is opened, provided that the set has an opener and the
+    /// pattern has no wildcard.
     pub(super) fn select(
         &mut self,
         machine: Option<&NamePattern>,

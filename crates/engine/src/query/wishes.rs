@@ -82,8 +82,8 @@ impl Wishes {
 
 /// Whether an answer has an instance that a wish means. The instances of some objects belong to
 /// processes: `processes` is the title index of Process or Process V2 for these, and the object
-/// itself otherwise. If the answer lacks Process, the instances' own parents and process IDs are
-/// compared.
+/// itself otherwise. If the answer lacks that object, the instances' own parents and process IDs
+/// are compared.
 fn is_there(answer: &Snapshot, object: TitleIndex, processes: u32, wish: &InstanceWish) -> bool {
     let holder = answer.object(TitleIndex(processes));
     let Some(object) = holder.or_else(|| answer.object(object)) else { return false };

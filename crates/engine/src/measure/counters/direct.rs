@@ -33,8 +33,8 @@ pub(super) struct DirectInstance {
     /// The values of the newest decoded reading, `None` for a counter without a value; without
     /// meaning if `decoded` is an error.
     current: Vec<Option<RawSample>>,
-    /// The values of the decoded reading before the newest one, without readings that failed;
-    /// `None` if there is no such reading.
+    /// The values of the last successful reading before the newest one; `None` if there is no such
+    /// reading.
     previous: Option<Vec<Option<RawSample>>>,
     /// The inexactness of the times of `current` and of `previous`, in this order, as the reader
     /// returned it.
@@ -190,7 +190,7 @@ impl<S: Source> CounterProbe<S> {
 
     /// The readers of all measured instances of an object, and the position of its sensors' values,
     /// by the index of the sensor. `None` unless every sensor of the object measures one instance,
-    /// and every one of these instances has a reader.
+    /// and every one of these instances has a reader that delivers values now.
     fn readers_of(&mut self, object: usize) -> Option<ObjectReaders> {
         let probed = self.objects.get(object).filter(|probed| !probed.all)?;
         let index = probed.index.index()?;

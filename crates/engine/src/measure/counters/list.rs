@@ -28,9 +28,10 @@ pub(super) struct SensorList {
 }
 
 impl SensorList {
-    /// The sensors of `source`, for the data source called `name`. Objects that take time to find
-    /// out are listed only if they were looked for before, or if `all` is `true`. An error if the
-    /// source does not return its catalogue or titles.
+    /// The sensors of `source`, for the data source called `name`. If `all` is `true`, the source
+    /// first finds out its objects, except those that are costly even to list; otherwise the list
+    /// has the objects that are known already. An error if the source does not return its catalogue
+    /// or titles.
     pub(super) fn load(
         name: &str,
         source: &mut impl Source,
@@ -49,8 +50,9 @@ impl SensorList {
         self.sensors.get(*self.places.get(&id_of(object, counter))?)
     }
 
-    /// The number that a sensor of the earlier list `before` has in this list. `None` if its object
-    /// or counter is gone. If `before` does not have the object, the number stays.
+    /// The number that a sensor of the earlier list `before` has in this list. `None` if a title
+    /// index of the sensor belongs to another object or counter now, and the name is not found. If
+    /// `before` does not have the object, the number stays.
     pub(super) fn after(&self, before: &Self, id: SensorId) -> Option<SensorId> {
         let (object, counter) = (object_of(id), counter_of(id));
         let (before, now) = (&before.directory, &self.directory);

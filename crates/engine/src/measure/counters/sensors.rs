@@ -26,13 +26,14 @@ use std::time::{Duration, Instant};
 /// others are called `NAME#INDEX`, or `NAME#published` for the first of them with an index that its
 /// provider chose.
 ///
-/// The source is not asked for all of its objects before all sensors are listed or measured.
+/// The source is asked for all of its objects only when all sensors are listed, or all global or
+/// costly ones are measured.
 ///
 /// Each probe context has a clone of the source. Clones of a [`Cached`](crate::Cached) share
 /// what they collect.
 ///
-/// An instance is called by its process ID in Process, by its thread ID in Thread, and otherwise as
-/// in counter paths (`parent/name#n`). The sum over all instances is `_Total` in every object.
+/// An instance is named by its process ID in Process, by its thread ID in Thread, and otherwise as
+/// in counter paths (`parent/name#n`). The sum over all instances is called `_Total`.
 pub struct CounterSource<S> {
     name: Arc<str>,
     source: S,
@@ -52,8 +53,8 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         Self { name, source, list: None, costly: false, complete: false, groups: HashSet::new() }
     }
 
-    /// The number of a counter's sensor. Counter 0 stands for all counters of the object, except
-    /// those that are filled only on request.
+    /// The number of a counter's sensor. In a selection, counter 0 means all counters of the
+    /// object, except those that are filled only on request.
     #[must_use]
     pub fn sensor_id(object: TitleIndex, counter: TitleIndex) -> SensorId {
         id_of(object, counter)
@@ -139,8 +140,8 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
 }
 
 impl SensorList {
-    /// The name of a sensor; counter 0 stands for the first sensor of the object. `None` if the
-    /// list has no such sensor.
+    /// The name of a sensor; counter 0 means the first sensor of the object. `None` if the list has
+    /// no such sensor.
     fn name_of(&self, id: SensorId) -> Option<SensorName> {
         let is_it = |sensor: &&Sensor| match counter_of(id) {
             TitleIndex(0) => object_of(sensor.id) == object_of(id),
@@ -278,7 +279,8 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
     }
 
     /// The selected sensors under their present numbers. A number may have changed since the caller
-    /// got it. An error if a sensor is gone.
+    /// got it. An error if a number belongs to another object or counter now, and the sensor's name
+    /// is not found.
     fn as_of_now(
         &mut self,
         wanted: &[SelectedSensor],
@@ -298,7 +300,7 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         wanted.iter().map(now).collect()
     }
 
-    /// The name of a sensor; counter 0 stands for the first sensor of the object. An error if there is
+    /// The name of a sensor; counter 0 means the first sensor of the object. An error if there is
     /// no such sensor.
     fn name_of(&mut self, sensor: SensorId) -> Result<SensorName, MeasureError> {
         if let Some(name) = self.list()?.name_of(sensor) {
