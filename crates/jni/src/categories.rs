@@ -146,8 +146,8 @@ pub(crate) fn read(category: &mut Category, answer: &mut Answer) -> Result<(), F
     Ok(())
 }
 
-/// Puts the positions of an instance and of a counter, among those of the data, into the answer. The
-/// counter's name may be in any language. -1 stands for a name that is not found.
+/// Puts the positions of an instance and of a counter, among those of the data, into the answer.
+/// The counter's name may be in any language. -1 means that the name is not found.
 pub(crate) fn places(data: &CategoryData, instance: &str, counter: &str, answer: &mut Answer) {
     let at = |place: Option<usize>| place.map_or(-1, |place| i32::try_from(place).unwrap_or(-1));
     // A row is found by name; its place is that of the row with the same name.

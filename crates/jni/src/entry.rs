@@ -190,9 +190,9 @@ extern "system" fn Java_org_perfhive_Native_now<'local>(
     std::panic::catch_unwind(|| clock::now(number)).unwrap_or(clock::UNREADABLE)
 }
 
-/// Adds a call to a queue. `what` is the kind of the event, plus 4 if the thread's processor time
-/// is to be read. Returns 0 if no queue has this handle, or after a panic, and 1 otherwise, even if
-/// the queue had no room. The method does not call the JVM.
+/// Adds a call to a queue. `what` is the position of the event's kind in Java's `EventKind`, plus 4
+/// if the thread's processor time is to be read. Returns 0 if no queue has this handle, or after a
+/// panic, and 1 otherwise, even if the queue had no room. The method does not call the JVM.
 #[unsafe(no_mangle)]
 extern "system" fn Java_org_perfhive_Native_tell<'local>(
     _: EnvUnowned<'local>,

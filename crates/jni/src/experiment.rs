@@ -114,7 +114,7 @@ impl JavaExperiment {
         Ok(self.handle.bind(source, context)?)
     }
 
-    /// Adds a listener, and returns the outbox that gets all batches from now on.
+    /// Adds a listener, and returns the outbox that gets the batches from now on.
     ///
     /// # Errors
     /// If the experiment has ended.

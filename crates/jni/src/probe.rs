@@ -21,8 +21,8 @@ const ANOMALIES: usize = 64;
 /// full size. In earlier samples the buffers grow because they are new, which is no anomaly.
 pub(crate) const SETTLING: u32 = 5;
 
-/// The most different reasons for missing values that are kept from one sample to the next: once a
-/// sample has more, the next one begins a new list.
+/// The most different reasons for missing values that are kept from one sample to the next: a list
+/// with more is emptied at the next sample.
 const REASONS: usize = 256;
 
 /// The codes of values, with the meanings that `org.perfhive.ProbeReadings` has.
@@ -53,7 +53,7 @@ pub(crate) struct Probe {
     samples: u32,
     /// The error of the last `prepare` or `sample`, which the next `decode` takes.
     failed: Option<MeasureError>,
-    /// The anomalies of the newest sample, and after decoding also those of its instances; none
+    /// The anomalies of the newest sample, and after decoding also those that decoding found; none
     /// from `prepare` until the sample.
     anomalies: Vec<Anomaly>,
     /// The anomalies that the stage at work has found, before they are added to `anomalies`.

@@ -138,7 +138,8 @@ impl CounterSnapshot {
     }
 
     /// Decodes the sample into values. Returns whether there was an anomaly compared with the
-    /// sample decoded before: objects or instances that came or went, other counters, or other title indexes.
+    /// sample decoded before: objects or instances that came or went, other counters, or a changed
+    /// catalogue.
     pub(crate) fn decode(&mut self) -> Result<bool, Failure> {
         self.expect(Operation::Decode, &[State::Sampled])?;
         self.state = State::Initialized;
@@ -265,8 +266,8 @@ impl CounterSnapshot {
     }
 }
 
-/// Checks that a source has an object and a counter of it; the counter 0, which stands for all
-/// counters, needs only the object.
+/// Checks that a source has an object and a counter of it; the counter 0, which means all counters,
+/// needs only the object.
 fn check(
     catalogue: &Catalogue,
     (object, counter): (TitleIndex, TitleIndex),
