@@ -54,7 +54,7 @@ pub struct Category {
 
 /// Categories of this machine.
 impl Category {
-    /// Every category (.NET: `GetCategories`).
+    /// The categories of this machine (.NET: `GetCategories`).
     ///
     /// ```ignore-windows,ignore-macos
     /// let names: Vec<String> = perfhive::Category::all()?.iter().map(|c| c.name()).collect();
@@ -135,7 +135,7 @@ impl Category {
 
 /// Categories of any source.
 impl Category {
-    /// Every category of a source.
+    /// The categories of a source.
     ///
     /// ```ignore-windows,ignore-macos
     /// use perfhive::{Category, SharedSource};

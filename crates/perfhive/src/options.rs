@@ -49,7 +49,7 @@ impl OpenOptions {
 
     /// Sets the timeout of each request to a source that is not a recording.
     ///
-    /// - On Windows a quarter of the timeout is for the request as a whole, half for the search for
+    /// - On Windows a quarter of the timeout is for the request itself, half for the search for
     ///   providers that hang, and a quarter for connecting to another machine. Only the objects of
     ///   a provider that hangs are missing from the answer. The default is 10, 20 and 10 seconds.
     /// - On Linux the timeout is for libraries of registered providers; the default is two seconds,

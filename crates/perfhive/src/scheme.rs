@@ -38,8 +38,9 @@ pub struct Capabilities {
     pub recorded: bool,
     /// Whether the source may lack names, which title lists then supply ([`OpenOptions::titles`]).
     pub takes_titles: bool,
-    /// Whether the objects are those of the [`standard`](crate::engine::standard) tables. These
-    /// tables give a reason for each counter of Windows that is missing.
+    /// Whether Windows' objects in the source are those of the
+    /// [`standard`](crate::engine::standard) tables, which give a reason for each counter of
+    /// Windows that is missing.
     pub standard_objects: bool,
     /// Whether a second source of the same address collects costly objects without delaying the
     /// first.

@@ -303,8 +303,8 @@ impl SharedSource {
     }
 
     /// A source over the same data, for a [`Query`](crate::Query) beside the counters. From a live
-    /// source the query takes data no older than [`max_age`](Self::max_age), as the counters do. Each
-    /// sample that the query takes of a recording moves the counters on too; a query that lists
+    /// source the query takes data no older than [`max_age`](Self::max_age), as the counters do. A
+    /// sample that the query takes of a recording may move the counters on too. A query that lists
     /// instances goes back to its own position, and so moves the recording for all readers.
     ///
     /// ```ignore-windows,ignore-macos
@@ -400,8 +400,8 @@ impl SharedSource {
     }
 }
 
-/// An ask for the whole present sample of a recording. Separate asks for single objects would each
-/// move the recording on by one sample.
+/// An ask for a whole sample of a recording. Separate asks for single objects would each move the
+/// recording on by one sample.
 fn recorded() -> Ask {
     Ask::new(ObjectQuery::Global).max_age(Duration::MAX)
 }

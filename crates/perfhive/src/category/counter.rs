@@ -19,9 +19,9 @@ use std::time::Duration;
 /// samples has no value this time: no value is calculated from samples of two processes. The next
 /// sample has a value again.
 ///
-/// If the source can read single instances (`Process` and others on Linux), only the counter's
-/// instance is read. With [`SharedSource::max_age`] all instances are read, since other counters
-/// take the kept data too.
+/// A source that can read single instances (`Process` and others on Linux) may leave out the other
+/// instances. With [`SharedSource::max_age`] all instances are read, since other counters take the
+/// kept data too.
 ///
 /// ```ignore-windows,ignore-macos
 /// use perfhive::{NoValue, PerformanceCounter};

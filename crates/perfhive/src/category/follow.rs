@@ -53,8 +53,8 @@ impl TrackedCategory {
     }
 
     /// Takes a sample that the handle `source` has not had, and returns the category in it, with a
-    /// flag that is true if older samples belong to another category or counter. `want` gets the
-    /// category's title index, and returns what a live source is asked for.
+    /// flag that is true if older samples may belong to another category or counter. `want` gets
+    /// the category's title index, and returns what a live source is asked for.
     ///
     /// # Errors
     /// A source that fails, a catalogue that cannot be read, or title indexes that change with
@@ -97,10 +97,10 @@ impl TrackedCategory {
     }
 
     /// Looks the names up again if the catalogue changed. Returns true if samples from before this
-    /// call belong to another category or counter.
+    /// call may belong to another category or counter.
     ///
     /// # Errors
-    /// Where the catalogue changed and cannot be read; the next call tries again.
+    /// A catalogue or titles that cannot be read; the next call tries again.
     pub(super) fn follow(&mut self, source: &mut SharedSource) -> Result<bool, SourceError> {
         let generation = source.generation()?;
         if generation == self.generation {

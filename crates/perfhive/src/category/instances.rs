@@ -14,9 +14,10 @@ pub(super) enum InstanceMatch {
     Several,
 }
 
-/// Wishes that select the instances that [`find`] may choose for `text`. An empty list stands for all instances: `text`
-/// is empty, it may mean any of them, it has a parent or a character that paths and .NET write in different ways, or it
-/// names `_Total` or Idle, which are made from all processes.
+/// Wishes that select the instances that [`find`] may choose for `text`. An empty list means all
+/// instances: `text` is empty, it may mean any of them, it has a parent or a character that paths
+/// and .NET write in different ways, or it names `_Total` or Idle, which are made from all
+/// processes.
 pub(super) fn wishes(object: TitleIndex, text: &str) -> Vec<InstanceWish> {
     // A text with a parent, or with a character that a path and .NET write in different ways.
     if text.is_empty() || text.contains(['/', '^', '(', ')', '[', ']']) {
@@ -39,7 +40,7 @@ pub(super) fn wishes(object: TitleIndex, text: &str) -> Vec<InstanceWish> {
 /// for the first of its name, or without the parent if only one instance has the name.
 ///
 /// An exact match precedes one that differs in case. Comparing a label costs time in proportion to
-/// `text`, not to the label: long names in a hostile block cost nothing.
+/// `text`, not to the label.
 pub(super) fn find(labels: &[InstanceLabel], text: &str) -> InstanceMatch {
     let mut found = InstanceMatch::Nothing;
     // A caret before a special character is what a label prints. Any other caret is part of the

@@ -20,7 +20,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// The timeout of the first request for all objects, which loads all libraries.
 const FIRST_OF_ALL: Duration = Duration::from_secs(60);
 /// The most timeouts that one request takes: one to connect to another machine, one for the request
-/// as a whole, and two for the search for the providers that hang.
+/// itself, and two for the search for the providers that hang.
 const TIMEOUTS: u32 = 4;
 
 /// The timeouts of single calls, chosen so that a whole request keeps the timeout of the options;
