@@ -60,8 +60,8 @@ fn answers_are_sound(source: &mut dyn Source) {
     }
 }
 
-/// Rule: every collected object and counter is in the catalogue, and costly objects are not in
-/// `Global`.
+/// Rule: every collected object, and every counter that is not a base, is in the catalogue, and
+/// costly objects are not in `Global`.
 fn the_catalogue_tells_the_truth(source: &mut dyn Source) {
     let catalogue = source.catalogue(&Ask::everything()).expect("a catalogue");
     let snapshot = collect(source, ObjectQuery::Global);

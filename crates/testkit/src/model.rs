@@ -269,8 +269,8 @@ impl CounterModel {
         }
     }
 
-    /// The bytes of this counter in a counter block, which is given from its length field on;
-    /// `None` if the counter's place is not inside the block's data.
+    /// The bytes of this counter in a counter block; empty for a size of 0. `block` begins with its
+    /// length field. `None` if the counter's place is not inside the block's data.
     fn data_in(self, block: &[u8]) -> Option<&[u8]> {
         match self.size {
             0 => Some(&[]),
