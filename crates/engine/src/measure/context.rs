@@ -129,8 +129,8 @@ const PLACES: usize = ANOMALIES + 1;
 struct SourceProbe {
     name: Arc<str>,
     probe: Box<dyn ProbeContext>,
-    /// For each sensor that the probe context measures, its index among all requested sensors.
-    /// Empty if the probe context measures exactly the requested sensors.
+    /// For each sensor that the probe context measures, its index among all requested sensors. An
+    /// empty list means that the probe context measures exactly the requested sensors.
     asked: Vec<usize>,
     failed: Option<MeasureError>,
     /// The anomalies that this data source has reported, until they are moved to the record. Each

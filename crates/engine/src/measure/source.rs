@@ -119,7 +119,7 @@ pub trait ProbeContext: Send {
     fn prepare(&mut self) -> Result<(), MeasureError>;
 
     /// Takes the data without decoding it. After `deadline` the data is of no use; `None` means no
-    /// limit. An implementation allocates only if a buffer has to grow, which is an anomaly.
+    /// limit. An implementation should allocate only if a buffer has to grow, which is an anomaly.
     /// `anomalies` is an empty list for this probe context alone, with room for 64 items. Of more
     /// items, some are only counted ([`Anomaly::More`]).
     ///
@@ -133,8 +133,8 @@ pub trait ProbeContext: Send {
 
     /// Adds the readings of the last sample to `out`, in the order of the selection;
     /// [`SensorReading::asked`] is the index in the selection. `out` may already hold readings of
-    /// other data sources. If the sample failed, `failed` is the reason, else `None`. `anomalies`
-    /// is an empty list for what decoding finds.
+    /// other data sources. If `prepare` or `sample` failed, `failed` is the reason, else `None`.
+    /// `anomalies` is an empty list for what decoding finds.
     fn decode(
         &mut self,
         failed: Option<&MeasureError>,

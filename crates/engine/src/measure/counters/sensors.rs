@@ -26,8 +26,8 @@ use std::time::{Duration, Instant};
 /// others are called `NAME#INDEX`, or `NAME#published` for the first of them with an index that its
 /// provider chose.
 ///
-/// The source is asked for all of its objects only when all sensors are listed, or all global or
-/// costly ones are measured.
+/// The source is not asked for all of its objects until all sensors are listed, or all global or
+/// all costly ones are measured.
 ///
 /// Each probe context has a clone of the source. Clones of a [`Cached`](crate::Cached) share
 /// what they collect.
@@ -111,9 +111,9 @@ impl<S: Source + Clone + 'static> CounterSource<S> {
         Ok(())
     }
 
-    /// The list of sensors after the source was asked for the objects of some sensors, and for all
-    /// other objects with the same names. The sensors are given by their numbers in the list
-    /// `before` or, for `None`, in the present list.
+    /// The list of sensors after the source was asked, where need be, for the objects of some
+    /// sensors, and for all other objects with the same names. The sensors are given by their
+    /// numbers in the list `before` or, for `None`, in the present list.
     fn list_with(
         &mut self,
         before: Option<&SensorList>,
