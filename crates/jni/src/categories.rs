@@ -87,8 +87,8 @@ fn read_sample(request: &mut Request<'_>) -> Result<CounterSample, Failure> {
         .with_counter_time_stamp(counter_time))
 }
 
-/// Puts the value of the samples in the request into the answer. The request has one sample, or two
-/// samples with the older one first.
+/// Puts the value of the samples in the request into the answer, or the reason why there is none.
+/// The request has one sample, or two samples with the older one first.
 pub(crate) fn calculate(request: &mut Request<'_>, answer: &mut Answer) -> Result<(), Failure> {
     let older = match request.bool()? {
         true => Some(read_sample(request)?),

@@ -17,8 +17,8 @@ use std::panic::AssertUnwindSafe;
 use std::ptr::{copy_nonoverlapping, null_mut};
 use std::time::Duration;
 
-/// Runs the work of a native method, which may call the JVM. A failure or panic becomes a
-/// `PerfhiveException`; the method then returns a default value, which Java never sees.
+/// Runs the work of a native method, which may call the JVM. A failure or panic becomes a Java
+/// exception; the method then returns a default value, which Java never sees.
 ///
 /// `EnvOutcome::resolve` would do the same, but find out a second time in each call which JVM it
 /// is.

@@ -233,11 +233,11 @@ impl Values {
         place as u64
     }
 
-    /// Puts the slots, the sensor and instance of each reading, into the answer: their version and number, and then
-    /// runs. `known` is the
-    /// version of the slots that Java has. A run of known slots is the position of its first slot in
-    /// that version, and the number of slots that follow one another both there and here. A new slot
-    /// is -1, the position of its sensor among the requested ones, and its instance.
+    /// Puts the slots, the sensor and instance of each reading, into the answer: their version, how
+    /// many they are, and then runs. `known` is the version of the slots that Java has. A run of
+    /// known slots is the position of its first slot in that version, and the number of slots that
+    /// follow one another both there and here. A new slot is -1, the position of its sensor among
+    /// the requested ones, and its instance.
     pub(crate) fn structure(&mut self, known: i32, answer: &mut Answer) {
         let key = |(asked, slot): &(usize, Arc<SensorSlot>)| (*asked, Arc::as_ptr(slot));
         let before: HashMap<_, usize> = match &self.delivered {

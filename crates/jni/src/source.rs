@@ -54,8 +54,8 @@ impl OpenSource {
         Ok(measure::data_source(&self.address, &self.options)?)
     }
 
-    /// The source that categories, counters and snapshots of this address share, opened if need be.
-    /// For `local:` the sensors have the same source.
+    /// The source that the categories, counters and snapshots of this data source share, opened if
+    /// need be. For `local:` the sensors have the same source.
     pub(crate) fn shared(&mut self) -> Result<SharedSource, Failure> {
         if let Some(shared) = &self.shared {
             return Ok(shared.clone());
