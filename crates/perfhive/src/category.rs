@@ -47,8 +47,8 @@ use std::time::Duration;
 pub struct Category {
     source: SharedSource,
     tracked: TrackedCategory,
-    /// The titles in every language, with the generation of the catalogue that the titles belong
-    /// to. `None` until the titles are first read.
+    /// The titles in every language, with the generation of the catalogue that they belong to;
+    /// `None` while none are kept.
     all_titles: Option<(u64, Arc<TitleSet>)>,
 }
 

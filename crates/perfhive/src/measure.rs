@@ -52,8 +52,8 @@ use perfhive_format::LanguageId;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A data source of counters, all probe contexts of which share one cache. A context gets a sample
-/// of another context only if its own options permit data of that age
+/// A data source of counters, all probe contexts of which share one cache. A context gets data from
+/// before its request only if its own options permit data of that age
 /// ([`MeasurementOptions::max_age`]).
 pub type SharedCounters = CounterSource<Cached<Box<dyn Source>>>;
 
@@ -80,7 +80,7 @@ pub fn open(addresses: &[&str]) -> Result<DataSources, MeasureError> {
 
 /// Opens the data source of one address, to be added to [`DataSources`].
 ///
-/// `local:` is the source that every category, counter and context of the program shares
+/// `local:` gives the source that the categories, counters and contexts of this machine share
 /// ([`SharedSource::local`]). With a [patience](OpenOptions::patience), it is opened anew, as any
 /// other address is.
 ///
@@ -166,8 +166,8 @@ pub fn name_of(address: &SourceAddress, machine: &str) -> String {
     address.data_source(machine)
 }
 
-/// A recording that answers every request with a whole sample. A reader that asks for one object
-/// and then for another gets both from the same sample.
+/// A recording that answers every request with a whole sample. Through a cache, a reader that asks
+/// for one object and then for another gets both from the same sample.
 struct WholeSamples<S>(S);
 
 impl<S: Source> Source for WholeSamples<S> {

@@ -67,8 +67,8 @@ pub use perfhive_engine::{
 /// Exports a [`Provider`](crate::provide::Provider) as a library: a DLL for Windows' performance
 /// library, or a `.so` for perfhive's own loader.
 ///
-/// The provider is an expression that is evaluated at the first Open, and again at the first Open after
-/// the last Close; the crate is built with `crate-type = ["cdylib"]`. On Windows the indexes are those of its
+/// The provider is an expression that is evaluated at each Open that finds the provider not open.
+/// The crate is built with `crate-type = ["cdylib"]`. On Windows the indexes are those of its
 /// registration (`First Counter`, `First Help`), under the provider's name, and failures go to the event log. Elsewhere
 /// perfhive's loader passes the indexes, and failures go to the system's log. A panic of the provider is an error of
 /// that call, and does not end the process. The example `print_shop` is a whole provider.
@@ -116,8 +116,8 @@ macro_rules! provider_dll {
 
 /// Exports a [`Provider`](crate::provide::Provider) as a DLL for Windows' performance library.
 ///
-/// The provider is an expression that is evaluated at the first Open, and again at the first Open after
-/// the last Close; the crate is built with `crate-type = ["cdylib"]`. The indexes are those of its registration (`First
+/// The provider is an expression that is evaluated at each Open that finds the provider not open.
+/// The crate is built with `crate-type = ["cdylib"]`. The indexes are those of its registration (`First
 /// Counter`, `First Help`), under the provider's name, and failures go to the event log. Costly objects are collected
 /// at a lower priority of the calling thread. A panic of the provider is an error of that call, and does not end the
 /// process. From the first Open on the DLL stays loaded until the process ends, so that the provider's threads may

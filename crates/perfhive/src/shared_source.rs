@@ -34,7 +34,7 @@ pub(crate) type SampledObject = Result<ObjectSample, Option<Arc<str>>>;
 ///
 /// All readers of a recording are at the same sample. A reader that asks for a sample gets the
 /// present sample if the reader has not had it yet. Otherwise the request moves the recording to
-/// the next sample, for all readers. Listing instances never moves it.
+/// the next sample, for all readers. Listing the instances of a category never moves it.
 ///
 /// ```ignore-windows,ignore-macos
 /// use perfhive::{Category, PerformanceCounter, SharedSource};
@@ -289,8 +289,8 @@ impl SharedSource {
         reader.collect(&recorded(), &mut snapshot)
     }
 
-    /// How many collections the source has made, and how many objects and whole answers came from
-    /// kept data, for all readers together.
+    /// How many collections the source has made, and how many objects and whole answers readers got
+    /// without a collection, for all readers together.
     ///
     /// ```ignore-windows,ignore-macos
     /// let source = perfhive::SharedSource::local()?;
@@ -333,8 +333,8 @@ impl SharedSource {
 
     /// Searches for a category and calls `look` with a directory of what was found so far, until
     /// `look` succeeds or nothing more can be found. `category` is a name in any language of the
-    /// source. Returns the directory as it is then, and the result of the last call, or the source's
-    /// error if the source cannot tell whether the category exists.
+    /// source, or a title index as text. Returns the directory as it is then, and the result of the
+    /// last call, or the source's error if the source cannot tell whether the category exists.
     ///
     /// # Errors
     /// A source that cannot list its objects.
