@@ -65,8 +65,8 @@ impl Wishes {
         asked
     }
 
-    /// Whether the answer has only some of the instances of an object, and one of the paths found
-    /// no instance in it.
+    /// Whether the answer may lack instances of an object, and one of the paths found none of its
+    /// instances there.
     pub(super) fn missed(&self, answer: &Snapshot) -> bool {
         self.of_paths.iter().any(|(object, wishes)| {
             let processes = match object.0 {
