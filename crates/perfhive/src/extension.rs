@@ -150,8 +150,8 @@ mod registered {
     }
 
     /// Adds the registered providers of this user and of this machine to a broker, which notices
-    /// later changes of the registrations. `patience` is how long a reader without a deadline waits
-    /// for these providers; `None` for the default time.
+    /// later changes of the registrations. `patience` is the usual time that a reader without a
+    /// deadline waits for these providers; `None` means the default time.
     pub(crate) fn with_registered(
         builder: BrokerBuilder,
         patience: Option<Duration>,

@@ -52,8 +52,8 @@ use perfhive_format::LanguageId;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A data source of counters, all probe contexts of which share one cache. A context gets data from
-/// before its request only if its own options permit data of that age
+/// A data source of counters, all probe contexts of which share one cache. From a live source, a
+/// context gets data from before its request only if its own options permit data of that age
 /// ([`MeasurementOptions::max_age`]).
 pub type SharedCounters = CounterSource<Cached<Box<dyn Source>>>;
 

@@ -52,9 +52,9 @@ impl OpenOptions {
     /// - On Windows a quarter of the timeout is for the request itself, half for the search for
     ///   providers that hang, and a quarter for connecting to another machine. Only the objects of
     ///   a provider that hangs are missing from the answer. The default is 10, 20 and 10 seconds.
-    /// - On Linux the timeout is for libraries of registered providers; the default is two seconds,
-    ///   or twice the longest time that the library took lately if that is more. Other objects do not
-    ///   wait for a late library, and the late library's objects are missing from that answer.
+    /// - On Linux the timeout is for libraries of registered providers; the default is about two
+    ///   seconds, and depends on the time that the library took lately. Other objects do not wait
+    ///   for a late library, and the late library's objects are missing from that answer.
     ///
     /// ```
     /// use std::time::Duration;
