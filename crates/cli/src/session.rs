@@ -203,8 +203,7 @@ impl Faults {
     }
 }
 
-/// The text of a fault. For a quarantine it includes the command that ends it; the
-/// message of [`FaultKind::Disabled`] already names such a command.
+/// The text of a fault; for a quarantine, with the command that ends it.
 pub(crate) fn told(fault: &Fault) -> String {
     match fault.kind {
         FaultKind::Quarantined => {
@@ -331,8 +330,9 @@ impl Session {
         Failure::Usage(of_source(&global.source, what))
     }
 
-    /// The language in which names are shown: the one that the command line chooses (a failure if
-    /// the source lacks it), English for output to programs, or else the user's.
+    /// The language in which names are shown: the one that the command line chooses (a failure if the source lacks it).
+    /// If it chooses none, it is English for output to programs and otherwise the user's, or else another one that
+    /// [`usual_language`](Self::usual_language) finds.
     fn choose_language(&mut self, global: &Global) -> Result<LanguageId, Failure> {
         if let Some(language) = global.language {
             return match self.source.titles(language, &Ask::nothing()) {

@@ -76,7 +76,7 @@ pub(super) fn run(global: &Global, args: &Dump) -> Outcome {
 }
 
 /// The path itself if it is no folder, or the data blocks in the folder, ordered by name; a failure
-/// if the folder has none.
+/// if the folder has none or cannot be read.
 fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     if !path.is_dir() {
         return Ok(vec![path.to_path_buf()]);

@@ -68,8 +68,8 @@ fn distinct(snapshots: &[Snapshot]) -> Vec<SnapshotObject<'_>> {
     objects
 }
 
-/// The query for the objects that the arguments of the command line name, or for those that the single word `global` or
-/// `costly` stands for. A failure if words of the arguments name no object.
+/// The query for the objects that the arguments of the command line name, or for all objects of the group `global` or
+/// `costly` if the only argument is this word. If words name no object, each is reported, and the result is a failure.
 pub(super) fn query(
     global: &Global,
     session: &mut Session,

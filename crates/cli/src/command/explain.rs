@@ -16,8 +16,8 @@ use perfhive::{
 use perfhive_view::{Field, LOCAL_KEYS, Names};
 use std::fmt::Write as _;
 
-/// The object Process, for which each system has two readers: /proc and BPF on Linux, the registry
-/// and native functions on Windows.
+/// The object Process, which has two readers on Linux (/proc and BPF) and two on Windows (the
+/// registry and native functions).
 const PROCESS: TitleIndex = TitleIndex(230);
 /// The object Thread, which has the same readers as Process.
 const THREAD: TitleIndex = TitleIndex(232);

@@ -138,9 +138,9 @@ fn curves(
     }
 }
 
-/// Whether the next sample may have values that this one lacks. With a live source this is so if a path has no value at
-/// all, as with counters that are made from two samples; with a text log, if any value is missing, since rates are
-/// blank in its first line.
+/// Whether the next sample may have values that this one lacks. With a live source this is so if all values of a path
+/// are absent from the sample, as with counters that are made from two samples; with a text log, if any value is
+/// missing, since rates are blank in its first line.
 fn may_have_more(query: &Query, paths: &[Added]) -> bool {
     let is_live = query.is_live();
     let is_lacking = |reading: &Reading| match &reading.value {
@@ -169,9 +169,9 @@ fn absent_rows(query: &Query, paths: &[Added]) -> impl Iterator<Item = Row> {
     absent.map(move |one| Row::absent(query, &one.path, &one.why))
 }
 
-/// The rows of the last collection, in the order of the paths unless they are sorted: as `--sort` says, or else by
-/// value with `--top`, and in a table on a terminal if a path has a wildcard. Without `--top`, that table has no more
-/// sorted rows than the window has room for.
+/// The rows of the last collection. `--sort` gives their order. Without it they are sorted by value if `--top` is
+/// given, or if a table on a terminal has a path with a wildcard; otherwise they keep the order of the paths. Sorted
+/// rows of such a table that the window has no room for are left out, unless `--top` is given.
 fn rows_of(
     query: &Query,
     paths: &[Added],

@@ -200,8 +200,8 @@ impl Facts {
     }
 }
 
-/// The languages of a recording's names, for people. For names that a log has without title indexes the language
-/// is not known; an entry without a language stands for them.
+/// The languages of a recording's names, for people. The language of names that a log has without title indexes is not
+/// known: for them there is the entry `as the file has them`.
 fn names_of(catalogue: &Catalogue) -> Vec<String> {
     let is_own = |object: &CatalogueObject| is_made_up(object.name);
     let name = |id: &LanguageId| id.name().map_or(id.to_string(), str::to_string);

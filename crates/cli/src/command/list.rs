@@ -65,8 +65,8 @@ pub(super) fn run(global: &Global, args: &List) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// The failure for an object that is unknown or damaged, or for a text that names more than an
-/// object.
+/// The failure for a text that names no known object: one of an unknown or damaged object, of more than
+/// an object, or of a file.
 pub(super) fn no_such_object(
     global: &Global,
     session: &mut Session,

@@ -129,7 +129,7 @@ fn in_words(error: &SourceError) -> String {
 }
 
 /// Asks a provider for the object with its first name, and waits up to [`PATIENCE`] for a slow one, or as long as the
-/// command line says. The answer is kept for other programs. The error says why the provider cannot be asked.
+/// command line says. The error says why the provider cannot be asked.
 fn ask_patiently(global: &Global, provider: &ProviderStatus) -> Result<(), String> {
     let options = OpenOptions::new().patience(PATIENCE);
     let first = provider.names.as_ref().map(|names| TitleIndex(*names.start()));
@@ -144,8 +144,8 @@ fn no_such_provider(name: &str) -> Failure {
 }
 
 /// The indexes of the objects that the provider named by the pattern may have, so that no other provider is asked;
-/// empty if it is registered without names. `None` for a pattern with wildcards, if no provider has the name, and on
-/// other systems than Windows, where everything is collected.
+/// empty if it is registered with neither names nor objects. `None` for a pattern with wildcards, if no provider has
+/// the name, and on other systems than Windows, where everything is collected.
 fn names_of(known: &[ProviderStatus], pattern: &NamePattern) -> Option<Vec<TitleIndex>> {
     pattern.as_literal().filter(|_| cfg!(windows))?;
     let found = known.iter().find(|one| pattern.matches(&one.name))?;
@@ -253,7 +253,7 @@ fn table(providers: &[ProviderStatus], output: &Output, text: &mut String) {
 }
 
 /// The message of a provider's last fault; for a quarantined provider, the command that enables it stands behind
-/// the message. For a disabled provider the message itself names that command. `None` if there was no fault.
+/// the message. `None` if there was no fault.
 fn why(one: &ProviderStatus) -> Option<String> {
     let message = &one.last_fault.as_ref()?.message;
     Some(match one.state {

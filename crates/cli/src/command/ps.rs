@@ -194,8 +194,8 @@ impl Wanted {
         }
     }
 
-    /// The same without `.exe` at the end: the name of an instance on Windows has none. `None` for other names, and
-    /// for IDs.
+    /// The same without `.exe` at the end: the name of an instance on Windows has none. `None` for names without
+    /// this end, for `*.exe`, and for IDs.
     fn without_exe(&self) -> Option<Self> {
         let Self::Name(name, _) = self else { return None };
         let (bare, end) = name.split_at_checked(name.len().checked_sub(4)?)?;

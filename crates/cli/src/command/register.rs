@@ -87,7 +87,7 @@ pub(super) fn run(global: &Global, args: &Register) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Removes the registration of a provider and its account, and prints what was removed; a failure if there is none.
+/// Removes the registration of a provider, and prints what was removed; a failure if there is none.
 pub(super) fn back(global: &Global, args: &Unregister) -> Outcome {
     let scope = scope(args.place).unwrap_or_else(usual_scope);
     let mut registrar = registrar(scope)?;
@@ -115,9 +115,9 @@ pub(super) fn back(global: &Global, args: &Unregister) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Removes the account of a provider, which keeps what programs know of its library, such as a quarantine; does
-/// nothing on other systems than Linux. The account belongs to a registration of the name that is gone. An error is
-/// ignored: the provider is registered or unregistered all the same.
+/// Removes what is kept about the library of a provider from one program to the next, such as its quarantine: it
+/// belongs to a registration of this name that is gone. Does nothing on other systems than Linux. An error is ignored:
+/// the provider is registered or unregistered all the same.
 fn forget(name: &str) {
     #[cfg(target_os = "linux")]
     let _ = perfhive::extension::forget(name);

@@ -262,7 +262,7 @@ impl Model {
 }
 
 /// Unmarks lines in `shown` until [`MOST_COUNTERS`] are left: those with the largest values, and of equal values the
-/// older ones. Returns how many were unmarked.
+/// first ones. Returns how many were unmarked.
 fn keep_largest(shown: &mut [bool], value: impl Fn(usize) -> Option<f64>) -> usize {
     let places = || shown.iter().enumerate().filter(|(_, is_shown)| **is_shown);
     let rest = places().count().saturating_sub(MOST_COUNTERS);

@@ -371,8 +371,8 @@ impl View {
         Self { name, seconds, panes, is_built_in: true, wraps: false }
     }
 
-    /// The place for a new pane in a row below all others, with the mean height share of the panes; `None` if the panes
-    /// have no rows.
+    /// The place for a new pane in a row below all others, with the mean height share of the panes; `None` if a pane
+    /// has no row, or if there are no panes.
     pub(crate) fn row_below(&self) -> Option<Share> {
         let last = self.rows()?.into_iter().max()?;
         let heights = self.panes.iter().filter_map(|pane| Some(u64::from(pane.share?.height)));

@@ -103,7 +103,7 @@ pub(crate) enum Effect {
         /// is.
         every: u64,
     },
-    /// Read a part of a recording again. The part has `samples` samples; of many, not every one is read.
+    /// Read a part of a recording again. The part has about `samples` samples; of many, not every one is read.
     Near {
         source: usize,
         window: Window,

@@ -54,7 +54,7 @@ fn rows(view: &View, width: u16) -> Vec<Vec<usize>> {
 }
 
 /// The beginnings and sizes of parts of so many cells: each has the least size, and its share of
-/// the rest (an equal one if all shares are 0).
+/// the rest (an equal one if all shares are 0). If there are too few cells, the last parts are smaller.
 fn parts(cells: u16, least: u16, shares: &[u16]) -> Vec<(u16, u16)> {
     let count = shares.len() as u64;
     let rest = u64::from(cells).saturating_sub(u64::from(least) * count);
@@ -106,8 +106,8 @@ impl Model {
         Rect::new(0, 1, self.size.0, self.size.1.saturating_sub(2))
     }
 
-    /// Gives each pane the row that it has on the screen, and as its share the cells that it has beyond the least
-    /// size; the view is no longer a built-in one.
+    /// Gives each pane the row that it has on the screen, and each pane that is shown, as its share, the cells that it
+    /// has beyond the least size; the view is no longer a built-in one.
     fn fix_places(&mut self) {
         let area = self.pane_area();
         for (number, row) in (1..).zip(rows(&self.view, area.width)) {
@@ -192,7 +192,7 @@ impl Model {
         self.changed(effects);
     }
 
-    /// Removes the focused pane. The pane before it, which is mostly the one that was divided, gets its place.
+    /// Removes the focused pane. A neighbour gets its place if panes have rows, and the pane before it gets the focus.
     pub(super) fn take_pane(&mut self) {
         if self.view.rows().is_some() {
             self.fix_places();

@@ -43,9 +43,9 @@ impl Pasted {
 }
 
 impl Model {
-    /// Takes a pasted text: its first line goes into a text that is being typed; in [`Mode::Normal`] each line is a
-    /// path to add, up to [`MOST_COUNTERS`], without blank lines and those that begin with `#` or `;`; in other
-    /// modes the text is ignored.
+    /// Handles a pasted text. While the user types a line, the first line of the text is typed there. In
+    /// [`Mode::Normal`] each line is a path to add, up to [`MOST_COUNTERS`]; blank lines and those that begin with `#`
+    /// or `;` are left out. In other modes the text is ignored.
     pub(super) fn paste(&mut self, text: &str, effects: &mut Vec<Effect>) {
         match &mut self.mode {
             Mode::Prompt(Prompt { text: typed, .. })

@@ -30,7 +30,7 @@ pub(super) enum Order {
         at: FileTime,
         every: u64,
     },
-    /// Read the part `window` of a recording; `samples` is the number of samples that the part has.
+    /// Read the part `window` of a recording; `samples` is about the number of samples that the part has.
     Near {
         window: Window,
         samples: u64,
@@ -131,8 +131,8 @@ impl Reader {
         catalogue.map(|catalogue| catalogue.machine.clone()).unwrap_or_default()
     }
 
-    /// The path as the source knows it; `None` if the path names the machine of another source. A path of one of
-    /// several sources loses its machine; with a single source a path is unchanged.
+    /// The path as the source knows it. With a single source a path is unchanged. With several, a path loses its
+    /// machine, and the result is `None` if it names another machine than that of this source.
     fn own(&self, path: &str) -> Option<String> {
         let Some(names) = &self.among else { return Some(path.to_string()) };
         let parsed = path.parse::<CounterPath>().ok();

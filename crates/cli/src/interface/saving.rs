@@ -28,8 +28,7 @@ impl Model {
         });
     }
 
-    /// Saves what the focused pane shows as CSV. Without a name the file is named by the time of its samples, in
-    /// UTC as the times in the file.
+    /// Saves what the focused pane shows as CSV. Without a name the file is named by the times of its samples in UTC.
     pub(super) fn save_csv(&mut self, file: Option<&str>, effects: &mut Vec<Effect>) {
         let Some(pane) = self.view.panes.get(self.focus) else { return };
         let (span, text) = if pane.kind == Kind::Table {

@@ -454,7 +454,7 @@ pub(super) fn screen(model: &Model, theme: Theme, width: u16, height: u16) -> Bu
 const GROUND: Rgb = (24, 26, 31);
 const LETTER: Rgb = (220, 223, 228);
 
-/// A drawing of a screen. Each run of cells with one colour is one text.
+/// A drawing of a screen. Each run of cells with one colour and without blanks is one text.
 pub(super) fn picture(buffer: &Buffer) -> Drawing {
     let area = buffer.area;
     let (wide, high) = (GLYPH.0, GLYPH.1);

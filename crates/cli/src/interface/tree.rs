@@ -11,13 +11,13 @@ pub(crate) struct Tree {
 /// An object of the tree.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TreeObject {
-    /// The number and the label of the source; `None` for objects of the only source, and for those that stand for
-    /// all sources.
+    /// The number and the label of the source; `None` for objects of the only source, and for those whose paths all
+    /// sources are asked for.
     pub(crate) source: Option<(usize, String)>,
     /// The name of the object in the shown language.
     pub(crate) name: String,
     /// The texts that a search looks in, in lower case, one a line: the names of the object in every language of the
-    /// source (of the first source with it, if the object stands for all sources), and the label in `source`.
+    /// source (of the first source that has it, if `source` is `None`), and the label in `source`.
     pub(crate) search: String,
     pub(crate) help: String,
     pub(crate) is_costly: bool,
@@ -38,8 +38,8 @@ pub(crate) struct TreeCounter {
 }
 
 impl Tree {
-    /// The tree of several sources, from their numbers, labels and trees. First come the objects that stand for those
-    /// of all sources, once for each name, then the objects of each source.
+    /// The tree of several sources, from their numbers, labels and trees. First come objects for all sources together,
+    /// one for each name that any source has, then the objects of each source.
     pub(crate) fn of_several<'a>(all: impl Iterator<Item = (usize, &'a str, &'a Self)>) -> Self {
         let mut objects: Vec<TreeObject> = Vec::new();
         let mut own = Vec::new();

@@ -4,8 +4,8 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use perfhive::recording::TextZone;
 
-/// Windows' names of standard time, from the registry key `Time Zones`, each with the zones of the IANA database that it
-/// stands for, after CLDR's `windowsZones.xml`. The zones are those of most people; others keep their abbreviation.
+/// Windows' names of standard time, from the registry key `Time Zones`, each with zones of the IANA database that have
+/// it, after CLDR's `windowsZones.xml`. The zones are those of most people; others keep their abbreviation.
 const NAMES: &[(&str, &[&str])] = &[
     ("Coordinated Universal Time", &["UTC", "Etc/UTC", "Etc/UCT", "Etc/Universal", "Etc/Zulu"]),
     ("GMT Standard Time", &["Europe/London", "Europe/Dublin", "Europe/Lisbon"]),

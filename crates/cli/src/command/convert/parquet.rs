@@ -106,7 +106,7 @@ fn key(reading: &Reading) -> (Arc<str>, TitleIndex) {
 }
 
 /// Adds the readings of a query's newest sample, taken at `time`, to the rows of their objects. Readings of an
-/// instance that has ended, and of an object that is not in `objects`, are left out.
+/// instance that has ended, and those for which `objects` has no object or column, are left out.
 fn add(objects: &mut Objects, query: &Query, time: FileTime) -> Result<(), Failure> {
     for object in objects.values_mut() {
         object.of_sample.clear();

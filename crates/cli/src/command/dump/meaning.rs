@@ -4,8 +4,8 @@ use perfhive::format::winperf as w;
 use perfhive::{CounterType, FileTime, TitleIndex, TitleSet};
 use perfhive_view::number::push_grouped;
 
-/// The meaning of a field's value, for people; empty where the number needs no explanation. The titles give the
-/// names of title indexes.
+/// The meaning of a field's value, for people; empty if the value has none that is known. For a title index it is
+/// the name or help text that `titles` has.
 pub(super) fn of(titles: &TitleSet, structure: &str, field: &str, value: i128) -> String {
     let name = |value: i128| {
         let index = TitleIndex(u32::try_from(value).unwrap_or(0));

@@ -50,8 +50,8 @@ pub(super) struct Managed {
     pub(super) about: Value,
 }
 
-/// The name of an event source of starts, ends or both, with its events. If it has the start of something without its
-/// end, or the other way round, the missing one can be added later.
+/// The name of an event source of processes, threads or probes, with its events. If it has the start of something
+/// without its end, or the other way round, the missing one can be added later.
 pub(super) struct Pair {
     source: String,
     events: Vec<Event>,

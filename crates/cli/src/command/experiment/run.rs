@@ -249,8 +249,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     }
 }
 
-/// Warns of each wanted call that never came, with the names of at most ten that did. Does not warn if calls were
-/// filtered, skipped, missed or lost: a wanted one may be among them.
+/// Warns of each wanted call that never came, with the names of at most ten other calls that did. Does not warn if
+/// calls were filtered, skipped, missed or lost: a wanted one may be among them.
 fn tell_absent_calls(on: &[ExperimentEvent], names: Option<&CallNames>, end: &ExperimentEnd) {
     // The name of a call that was left out is not known: it may be a wanted one.
     let is_whole = |one: &BindingCounts| {
@@ -312,8 +312,8 @@ fn failed(error: io::Error) -> Failure {
     Failure::Source(error.to_string())
 }
 
-/// The address of the source that the command line names. Fails if it is a recording, if the command line chooses a
-/// part of a recording, or if another format than a table is chosen.
+/// The address of the source that the command line names. Fails if it is not valid, or that of a recording, if the
+/// command line chooses a part of a recording, or if another format than a table is chosen.
 fn checked(global: &Global) -> Result<SourceAddress, Failure> {
     if global.format != Format::Table {
         let what = "an experiment prints a table; -o FILE has every record as a line of JSON";

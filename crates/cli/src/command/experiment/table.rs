@@ -90,8 +90,8 @@ fn cost(text: &mut String, end: &ExperimentEnd, elapsed: Duration, busy: Duratio
     );
 }
 
-/// Appends lines about events that were lost, filtered or skipped. If none was lost and nothing
-/// failed, a line says that none was lost.
+/// Appends lines about events that were lost, missed, filtered or skipped. The line that no event was lost is appended
+/// only if none was, nothing failed, and no event source finds its events by listing processes or threads.
 fn losses(text: &mut String, palette: Palette, end: &ExperimentEnd) {
     let mut attention = |line: String| {
         palette.push(text, Style::Attention, &line);

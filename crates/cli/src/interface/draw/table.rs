@@ -240,7 +240,7 @@ impl Screen<'_> {
 }
 
 /// The title of a column: the counter's name in the shown language or, where it is unknown or the
-/// path stands for several counters, the name or pattern in the path.
+/// path has a wildcard in the place of the counter, the name or pattern in the path.
 fn title_of(model: &Model, counter: &Counter) -> String {
     let mut values = model.sources.iter().flat_map(|one| &one.latest.values);
     let value = values.find(|value| !counter.has_several && *value.path == *counter.path);

@@ -19,7 +19,7 @@ const MOST_VALUES: usize = 20_000;
 pub(super) enum Reach {
     Nothing,
     Whole,
-    /// The part with this window, and the number of samples that the part has.
+    /// The part with this window, and about the number of samples that the part has.
     Part(Window, u64),
     /// The samples from the recording's present place on. The number says how many of them were read before.
     On(usize),
@@ -205,7 +205,7 @@ impl Reader {
     }
 
     /// The sample of a recording at the time `at`, with rates since the sample at `from`, which is `every` samples
-    /// before.
+    /// before; without rates if both times are the same.
     pub(super) fn look(
         &mut self,
         from: FileTime,

@@ -22,7 +22,7 @@ const PATIENCE: usize = 64 << 20;
 
 impl<'a> Walk<'a> {
     /// Passes the objects, of which the first begins at the offset `start`, to the sink. Where the length of one is
-    /// damaged, the walk goes on at the next sound object. Returns the offset where the last one ends.
+    /// damaged, the walk goes on at the next sound object. Returns the offset up to which the data was passed.
     pub(super) fn objects(&mut self, start: usize, sink: Sink<'_>) -> usize {
         let count = u32_at(self.bytes, 28).unwrap_or(0);
         let mut at = start;
@@ -74,9 +74,9 @@ impl<'a> Walk<'a> {
         sink(&Item { text, ..self.item(Kind::Damage, at, 0, "") });
     }
 
-    /// The offset of the next object, at `from` or behind it, that has counters and is sound from its first byte to
-    /// its last; `None` if there is none, or if `patience` is used up. `patience` is the number of bytes that may
-    /// still be examined, and is lowered here.
+    /// The offset (a multiple of 4) of the next object, at `from` or behind it, that has counters and is sound from its
+    /// first byte to its last; `None` if there is none, or if `patience` is used up. `patience` is the number of bytes
+    /// that may still be examined, and is lowered here.
     fn next_sound_object(&self, from: usize, patience: &mut usize) -> Option<usize> {
         let mut at = from.next_multiple_of(4);
         while at + PERF_OBJECT_TYPE::SIZE <= self.bytes.len() {
@@ -148,8 +148,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Passes the counter definitions to the sink. Returns them, and the offset where the readable part
-    /// ends.
+    /// Passes the counter definitions to the sink, up to the first damaged one. Returns the sound ones,
+    /// and the offset where the readable part ends.
     fn definitions(
         &mut self,
         start: usize,
