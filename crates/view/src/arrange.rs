@@ -37,7 +37,7 @@ pub struct Arrangement {
     /// wildcards matches each name that contains it, in small or capital letters; one with wildcards matches
     /// whole names, with or without the number behind them. Readings without an instance are always shown.
     pub filter: Option<NamePattern>,
-    /// Whether instances that stand for idle time are left out.
+    /// Whether instances of idle time are left out.
     pub without_idle: bool,
 }
 

@@ -41,7 +41,8 @@ pub struct Report {
     /// shows by a smaller value than before. A restart is missed if by the next sample the machine has run for
     /// longer than it had at the last sample before the restart. Without the counter the list is empty.
     pub boots: Vec<FileTime>,
-    /// The figures of each object, Windows' usual ones first; processes are in the lists below instead.
+    /// The figures of each object, Windows' usual ones first. Processes are in the lists below; here they are
+    /// only with counters that a path names.
     pub objects: Vec<ObjectReport>,
     /// The processes with the most processor time, the busiest first, followed by those with the largest
     /// working sets that are not among the busiest.
@@ -111,7 +112,7 @@ pub struct CounterReport {
     /// The statistics of the counter's values.
     pub summary: Summary,
     /// The change of the value per hour, from the mean of the first thirtieth of the samples that has values to the
-    /// mean of the last such thirtieth; `None` if all values lie in one thirtieth.
+    /// mean of the last such thirtieth; `None` if all values lie in one thirtieth, or if no time passed between both.
     pub trend: Option<f64>,
     /// The course of the counter's values over time. All curves of a report have parts of the same
     /// width.

@@ -139,7 +139,7 @@ impl CounterSet {
             && [&counter.name, &counter.english].iter().any(|name| self.counter.matches(name))
     }
 
-    /// Whether an instance belongs to the set; `None` stands for an object without instances.
+    /// Whether an instance belongs to the set; `label` is `None` for an object without instances.
     pub(super) fn has(&self, label: Option<&InstanceLabel>) -> bool {
         let (Some(pattern), Some(label)) = (&self.instance, label) else {
             return self.instance.is_none() && label.is_none();
