@@ -112,7 +112,7 @@ pub(super) struct Wanted<'a> {
 }
 
 /// The session for the machine `wanted`; a failure if the recording has no such machine. If `wanted` is `None`, it
-/// is the session for the recording's own machine, and a warning names the other machines.
+/// is the session for the recording's own machine, and a warning names the other machines if there are any.
 fn of_machine(
     mut session: Session,
     global: &Global,

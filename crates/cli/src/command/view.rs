@@ -76,7 +76,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
 }
 
 /// The files of a recording, which the interface watches for growth, and how they are opened again; `None` for other
-/// sources.
+/// sources, and if one is no regular file.
 fn growth_of(global: &Global) -> Option<Growth> {
     let files = global.source.parse::<SourceAddress>().ok()?.files();
     let global = global.clone();

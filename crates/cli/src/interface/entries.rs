@@ -222,8 +222,8 @@ impl Model {
         (Axis::of(&scaled), summaries)
     }
 
-    /// Puts the name of its source before the name of each entry, if there are several sources. If the entries differ
-    /// only in their sources, each entry is named by its source alone.
+    /// Puts the name of its source before the name of each entry with a line, if there are several sources. If these
+    /// entries differ only in their sources, each is named by its source alone.
     fn name_sources(&self, entries: &mut [Entry<'_>]) {
         if !self.has_several() {
             return;

@@ -38,8 +38,8 @@ impl Model {
 
     /// Moves the window, and the cursor if there is one, by so many steps of 100 ns, within the time of the samples. At
     /// the end of that time the window follows new samples, and a cursor there is removed, unless the charts are
-    /// frozen. If the window cannot move further back and the view has a table, a cursor is set, by which the table
-    /// goes on to earlier samples.
+    /// frozen. If the window cannot move further back, the view has a table, and there is no cursor, a cursor is set,
+    /// by which the table goes on to earlier samples.
     pub(super) fn scroll(&mut self, by: i64) {
         let (Some(window), Some(span)) = (self.window(), self.span()) else { return };
         let end = window.to.0.saturating_add(by);

@@ -439,8 +439,8 @@ impl Sensors {
     }
 
     /// With the feature `bpf`, reads the sensors three times before the program begins; without it, does nothing. Where
-    /// BPF is permitted, perfhive loads its BPF program at the third sample, which therefore takes many times as long
-    /// as others.
+    /// BPF is permitted, perfhive loads its BPF program in one of these samples, which then takes many times as long as
+    /// others.
     fn warm(&mut self) -> Result<(), Failure> {
         const SAMPLES: usize = 3;
         if cfg!(feature = "bpf") {

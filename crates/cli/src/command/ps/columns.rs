@@ -37,8 +37,7 @@ pub(super) struct Chosen {
     pub(super) sort: Option<bool>,
 }
 
-/// The columns that are shown if the user chooses none. Together they fit into 80 columns of a terminal. A
-/// column that the source lacks is left out.
+/// The columns that are shown if the user chooses none. A column that the source lacks is left out.
 const USUAL: &[&str] = &["pid", "owner", "cpu", "ws", "threads", "elapsed", "name"];
 
 /// The words for the columns on the command line, and the word of `--sort`.

@@ -9,7 +9,7 @@ pub(super) fn are_known(global: &Global) -> bool {
 }
 
 /// The name of the user that a process runs as, or the user's number if it has no name; `None` if the process
-/// has ended.
+/// cannot be read, as when it has ended.
 #[cfg(target_os = "linux")]
 pub(super) fn owner(pid: u64) -> Option<String> {
     let status = std::fs::read(format!("/proc/{pid}/status")).ok()?;
@@ -21,8 +21,8 @@ pub(super) fn owner(pid: u64) -> Option<String> {
     Some(user.map_or_else(|| number.to_string(), |user| user.name))
 }
 
-/// The command line of a process, its arguments separated by blanks; for a process without one,
-/// such as a kernel thread, the name in brackets. `None` if the process is gone.
+/// The command line of a process, its arguments separated by blanks; for a process without one, such as
+/// a kernel thread, the name in brackets. `None` if the process cannot be read, as when it has ended.
 #[cfg(target_os = "linux")]
 pub(super) fn command(pid: u64) -> Option<String> {
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;

@@ -45,8 +45,8 @@ const NARROW: usize = 60;
 
 impl View {
     /// The view of a sample's selected readings. With a `screen` (history and number of lines) the readings
-    /// have curves, and are no more than fit into the lines. With `first`, as for the first sample of a live
-    /// source, missing values are shown without the reason.
+    /// have curves, and instances for which there are no lines are left out. With `first`, as for the first sample
+    /// of a live source, missing values are shown without the reason.
     pub(super) fn new(sample: &Sample<'_>, screen: Option<(&History, usize)>, first: bool) -> Self {
         let narrow = sample.width < NARROW;
         let query = sample.query;

@@ -73,8 +73,8 @@ impl Scale {
 
 /// The lowest and the highest value on a chart. A chart of percentages has at least the range from 0
 /// to 100. Any other begins at 0, or at the least value if that is negative; if the least value is
-/// more than half of the greatest, the chart begins a little below it. Limits that are far from the
-/// values do not count.
+/// more than half of the greatest, the chart begins near it. Limits that are far from the values do
+/// not count.
 fn range(unit: &str, lines: &[(Option<&str>, &CounterReport)], limits: &[f64]) -> (f64, f64) {
     let low = lines.iter().map(|(_, counter)| counter.summary.minimum);
     let high = lines.iter().map(|(_, counter)| counter.summary.maximum);
