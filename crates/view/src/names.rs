@@ -30,8 +30,8 @@ impl Names {
     ///
     /// # Errors
     /// Where the source's catalogue cannot be read, where the names of a language cannot be read in
-    /// time or at the moment, or where reading fails for both languages. A language that the source
-    /// does not have is no error.
+    /// time or at the moment, or where reading a language fails and no other is left. A language that
+    /// the source does not have is no error.
     pub fn load(source: &mut dyn Source, language: LanguageId) -> Result<Self, SourceError> {
         let catalogue = source.catalogue(&Ask::nothing())?;
         let titles = TitleSet::load([language, LanguageId::ENGLISH], |one| {

@@ -32,7 +32,7 @@ pub const MOST_LINES: usize = 2 * MOST_EVENT_NAMES + 256;
 /// The most samples that a [`Past`] keeps: a day at one sample a second.
 pub const MOST_SAMPLES: usize = 86_400;
 /// The most notes of reasons for missing values, and the most later names of its instance, that a line
-/// keeps; for a further one the oldest is dropped.
+/// keeps; for a further one, an old one is given up.
 const MOST_REASONS: usize = 1024;
 
 /// The values of one counter of one instance over time.
@@ -430,7 +430,7 @@ impl Past {
     }
 
     /// The name of a line's instance in the sample at a place of [`times`](Self::times): `java#1` may have become
-    /// `java`. `None` for an object without instances.
+    /// `java`. `None` for a line without an instance.
     #[must_use]
     pub fn name_at<'a>(&self, line: &'a Line, place: usize) -> Option<&'a str> {
         let number = self.first + place as u64;

@@ -41,8 +41,8 @@ pub struct Report {
     /// shows by a smaller value than before. A restart is missed if by the next sample the machine has run for
     /// longer than it had at the last sample before the restart. Without the counter the list is empty.
     pub boots: Vec<FileTime>,
-    /// The figures of each object, Windows' usual ones first. Processes are in the lists below; here they are
-    /// only with counters that a path names.
+    /// The figures of each object, Windows' usual ones first. The object of the processes in the lists below is
+    /// left out, unless a path names counters of it.
     pub objects: Vec<ObjectReport>,
     /// The processes with the most processor time, the busiest first, followed by those with the largest
     /// working sets that are not among the busiest.

@@ -322,7 +322,7 @@ impl Script<'_> {
     }
 
     /// Reads a condition and returns whether it holds, always `false` unless `does` is true: `a -gt
-    /// b`, or several comparisons in parentheses with `-and` or `-or` between them.
+    /// b`, or several comparisons with `-and` or `-or` between them, joined from the left.
     fn condition(&mut self, does: bool) -> Result<bool, String> {
         let mut holds = self.comparison(does)?;
         while let Some(Kind::Word(word)) = self.peek() {
