@@ -65,8 +65,8 @@ pub(super) fn run(global: &Global, args: &List) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// The failure for a text that names no known object: one of an unknown or damaged object, of more than
-/// an object, or of a file.
+/// The failure for a text that names no known object: the text may name an unknown or a damaged object, more
+/// than an object, or a file.
 pub(super) fn no_such_object(
     global: &Global,
     session: &mut Session,

@@ -120,8 +120,8 @@ pub(crate) struct View {
     /// Whether charts stand still and are overwritten from the left, with a bar at the newest sample.
     pub(crate) wraps: bool,
     pub(crate) panes: Vec<Pane>,
-    /// Whether this is an unchanged built-in view, or that of an experiment: counters that the
-    /// source lacks are left out of it silently.
+    /// Whether this is a built-in view, or that of an experiment, of which the user has changed no pane and no choice
+    /// of counters: counters that the source lacks are left out of it silently.
     pub(crate) is_built_in: bool,
 }
 

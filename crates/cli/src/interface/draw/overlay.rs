@@ -65,8 +65,8 @@ impl Screen<'_> {
         self.lines("Keys (any other key closes)", &lines, above, area);
     }
 
-    /// Draws a text in a window, broken into lines that fit. `above` is how many lines are scrolled
-    /// out at the top; of these, no more are left out than do not fit.
+    /// Draws a text in a window, broken into lines that fit. The first `above` lines are scrolled out, or
+    /// fewer, so that no line of the window stays empty.
     pub(super) fn lines(&mut self, title: &str, text: &[String], above: usize, area: Rect) {
         let wide = area.width.min(100);
         let room = usize::from(wide).saturating_sub(4).max(1);
