@@ -121,8 +121,8 @@ pub(crate) struct FaultLine {
     pub(crate) text: String,
 }
 
-/// The faults of all collections so far, without repetitions, and the time of the newest sample.
-/// Clones share them.
+/// The faults of the collections, each noted once, and the time of the newest sample. Clones share
+/// them.
 #[derive(Clone, Default)]
 pub(crate) struct Faults(Arc<Mutex<Noted>>);
 

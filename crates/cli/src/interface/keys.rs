@@ -70,8 +70,8 @@ pub(crate) struct Binding {
     pub(crate) key: KeyCode,
     pub(crate) is_control: bool,
     pub(crate) action: Action,
-    /// The action's name as a typed command; empty for a further key of an action, and for an
-    /// action that is no such command.
+    /// The action's name as a typed command without an argument; empty for a further key of an
+    /// action, and for an action that is no such command.
     pub(crate) name: &'static str,
     /// The name of the key, for people.
     pub(crate) label: &'static str,
@@ -99,7 +99,7 @@ const fn control(
 }
 
 /// All bindings of keys to actions, in the order of the list of keys. A binding has no name if it is
-/// a further key of its action, or if the action cannot be typed as a command.
+/// a further key of its action, or if the action is no command without an argument.
 pub(crate) const BINDINGS: &[Binding] = &[
     key(KeyCode::Char('?'), Action::Help, "help", "?", "this list"),
     key(KeyCode::Char('q'), Action::Quit, "quit", "q", "end"),

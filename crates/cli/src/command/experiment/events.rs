@@ -7,8 +7,8 @@ use std::path::Path;
 /// The most bytes of a process's name that the kernel keeps.
 const LONGEST_PROCESS: usize = 15;
 
-/// The name of an event in records; `None` for `call *`, the calls of every name. The name of a process is cut to
-/// [`LONGEST_PROCESS`] bytes. If a file was given for a function, its name stands before that of the function,
+/// The name of an event in records; `None` for `call *`, the calls of every name. The name of a process is cut to at
+/// most [`LONGEST_PROCESS`] bytes. If a file was given for a function, its name stands before that of the function,
 /// since the program may have a function of the same name.
 pub(super) fn name_of(event: &Event) -> Option<String> {
     let name = match event {
