@@ -100,8 +100,8 @@ impl Quantity<'_> {
         Some((CookedValue::Float((scaled * 10.0).round() / 10.0), unit))
     }
 
-    /// The value, as an integer where a counter gives a whole count or amount of memory as a double, as all counters
-    /// of text logs do. Any other value stays as it is.
+    /// The value, as an integer where it is a whole count or amount of memory of the type `PERF_DOUBLE_RAW`, which all
+    /// counters of text logs have. Any other value stays as it is.
     #[must_use]
     pub fn counted(self, value: CookedValue) -> CookedValue {
         let CookedValue::Float(number) = value else { return value };
