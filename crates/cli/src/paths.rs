@@ -500,7 +500,7 @@ pub(crate) fn more_than_an_object(
 }
 
 /// The reason why providers do not offer the objects that a pattern matches, although they are registered for matching
-/// names: their last faults. `None` if there are no such providers.
+/// names: last faults of theirs. `None` if there are no such providers.
 pub(crate) fn silent(
     providers: &[ProviderStatus],
     titles: &TitleSet,

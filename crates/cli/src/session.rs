@@ -488,8 +488,8 @@ pub(crate) fn warn_about_titles(file: &Path, quiet: bool) -> Result<(), Failure>
     Ok(())
 }
 
-/// The language of the environment: the first of LC_ALL, LC_MESSAGES and LANG
-/// that is set decides, as for other programs. `None` if it names no language.
+/// The language of the environment: the first of LC_ALL, LC_MESSAGES and LANG that is set decides,
+/// as for other programs. `None` if it names no language, and if none is set.
 fn language_of_environment(variable: impl Fn(&str) -> Option<String>) -> Option<LanguageId> {
     let value = ["LC_ALL", "LC_MESSAGES", "LANG"]
         .into_iter()

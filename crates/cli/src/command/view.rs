@@ -84,7 +84,7 @@ fn growth_of(global: &Global) -> Option<Growth> {
     Growth::of(files, Box::new(reopen))
 }
 
-/// The view of an experiment's records: a timeline of its events, and a chart of each sensor below it.
+/// The view of an experiment's records: a timeline of its events, and charts of its sensors below it.
 /// `None` if the source is no such recording.
 fn of_experiment(session: &mut Session) -> Option<View> {
     if session.source.is_live() {

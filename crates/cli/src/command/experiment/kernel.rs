@@ -137,8 +137,8 @@ pub(super) fn listed_threads(every: Duration) -> String {
     )
 }
 
-/// A note about the processes that are missed where processes are listed; `None` if the kernel
-/// tells of them.
+/// A note about the events of processes that come late or are missed where processes are listed;
+/// `None` if the kernel tells of processes.
 pub(super) fn listed_processes(processes: &Processes) -> Option<String> {
     let every = processes.every()?;
     Some(format!(
