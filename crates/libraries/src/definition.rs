@@ -21,19 +21,19 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReadOptions {
-    /// The encoding of a file without a byte order mark. With `None` the encoding is recognised:
-    /// UTF-16, UTF-8, the encoding that a manifest declares, or the code page of the languages of
-    /// an `.ini` file.
+    /// The encoding of a definition file (not of a symbol file) without a byte order mark. With `None`
+    /// the encoding is recognised: UTF-16, UTF-8, the encoding that a manifest declares, or the code
+    /// page of the languages of an `.ini` file.
     pub encoding: Option<FileEncoding>,
     /// The symbol file of an `.ini` file; `None` for the file that the `.ini` file names.
     pub symbols: Option<PathBuf>,
 }
 
-/// Reads a definition file: a manifest, with any number of providers, if the file's name ends in
-/// `.man` or `.xml`, and otherwise an `.ini` file, with one provider, and its symbol file.
+/// Reads a definition file. If the file's name ends in `.man` or `.xml`, it is a manifest, with one or
+/// more providers. Otherwise it is an `.ini` file, with one provider, and its symbol file is read, too.
 ///
 /// # Errors
-/// [`DefinitionError`] with file, line, and the way out.
+/// [`DefinitionError`] if a file cannot be read or is invalid.
 pub fn read(
     file: &Path,
     options: &ReadOptions,

@@ -30,10 +30,10 @@ pub fn fill(functions: &mut Functions) -> Result<(), RegisterError> {
     Ok(())
 }
 
-/// The names of the functions that a library exports.
+/// The names of the functions and variables that a library exports.
 ///
 /// # Errors
-/// If the file is not a library, or cannot be read.
+/// If the file cannot be read, or is not in the form of a library.
 pub fn exports(library: &Path) -> Result<Vec<String>, RegisterError> {
     let failed = |kind, what: &str, error: &dyn std::fmt::Display| {
         RegisterError::new(kind, format!("{} {what}: {error}", library.display()))
@@ -60,8 +60,8 @@ pub fn exports(library: &Path) -> Result<Vec<String>, RegisterError> {
 }
 
 /// The functions with the missing names filled in from `exports`, the names that the library
-/// exports. `Err` if Collect cannot be told from these, or if a name is not among them: a message
-/// to which the caller adds the library's path in front.
+/// exports. `Err` if Collect cannot be told from these, or if a function that is named is not among
+/// them: a message to which the caller adds the library's path in front.
 fn choose(functions: &Functions, exports: &[String]) -> Result<Functions, String> {
     let has = |name: &str| exports.iter().any(|other| other == name);
     let mut chosen = functions.clone();

@@ -74,7 +74,7 @@ impl HiveFile {
 
     /// The user's own hive: in the folder `user` of the folder that [`FOLDER_VARIABLE`] names, or else
     /// in `perfhive` of `$XDG_CONFIG_HOME` or `$HOME/.config`, which must be absolute paths. `None` if
-    /// none of these variables is set, and in a program with more rights than its caller.
+    /// none of these variables can be used, and in a program with more rights than its caller.
     #[must_use]
     pub fn user() -> Option<Self> {
         let home = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -104,7 +104,8 @@ impl HiveFile {
     }
 
     /// Reads the hive from its file, with the faults in it; `None` if there is no file. It is an
-    /// error if the file is not trusted, cannot be read or is too large.
+    /// error if the file is not trusted, cannot be read or is too large, and if it is missing and
+    /// another user could create it.
     fn read(&self, trust: Trust) -> Result<Option<(Hive, Vec<HiveFault>)>, RegisterError> {
         let io_error = |error: io::Error| {
             RegisterError::new(
@@ -406,8 +407,8 @@ fn not_loaded_by_name(one: &Registration, refusal: &Refusal) -> RegisterFault {
 
 /// The folder of this user's accounts: the folder `accounts` of the folder that [`FOLDER_VARIABLE`]
 /// names, or else `perfhive/providers` in `$XDG_STATE_HOME` or `$HOME/.local/state`, which must be
-/// absolute paths. `None` if none of these variables is set, and in a program with more rights than its
-/// caller.
+/// absolute paths. `None` if none of these variables can be used, and in a program with more rights than
+/// its caller.
 #[must_use]
 pub fn accounts() -> Option<PathBuf> {
     instead_of("accounts").or_else(|| {

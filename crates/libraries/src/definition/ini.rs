@@ -107,7 +107,7 @@ fn text_key(key: &str) -> Option<(&str, &str, Kind)> {
 /// file that the `.ini` file names.
 ///
 /// # Errors
-/// [`DefinitionError`] with file, line, and the way out.
+/// [`DefinitionError`] if a file cannot be read or is invalid.
 pub fn read_ini(
     file: &Path,
     options: &ReadOptions,
@@ -152,7 +152,7 @@ fn symbol_file(ini: &Path, name: &str) -> Result<PathBuf, DefinitionError> {
 /// with a given name; `file` and this path are for messages.
 ///
 /// # Errors
-/// [`DefinitionError`] with file, line, and the way out.
+/// [`DefinitionError`] if a file cannot be read or is invalid.
 pub fn parse_ini(
     file: &Path,
     bytes: &[u8],
@@ -270,7 +270,8 @@ impl<'a> Made<'a> {
     }
 
     /// The offset of a symbol that a line of the `.ini` file refers to. An error if the symbol has no
-    /// number, or if the number is odd, higher than [`MAX_OFFSET`] or also that of another symbol.
+    /// number, or if the number is odd, higher than [`MAX_OFFSET`] or also that of another symbol to
+    /// which an earlier line refers.
     fn offset(
         &mut self,
         name: &str,
@@ -309,10 +310,10 @@ impl<'a> Made<'a> {
         Ok(symbol.value)
     }
 
-    /// Adds the name or help text of a line of `[text]`. A line with an unknown key, an empty text,
-    /// a language that is not in `languages`, or a name or help text that an earlier line gave is
-    /// left out, mostly with a warning. An error if the symbol has no usable offset, or the text is
-    /// too long.
+    /// Adds the name or help text of a line of `[text]`. A line with an unknown key, an empty text or
+    /// a language that is not in `languages` is left out, mostly with a warning. So is a line for a
+    /// symbol that an earlier line gave such a text in this language. An error if the symbol has no
+    /// usable offset, or the text is too long.
     fn text(
         &mut self,
         line: &Line<'_>,

@@ -21,18 +21,18 @@ const MAX_NODES: u32 = 1 << 20;
 
 /// The most bytes of all names and descriptions together: more than a hive takes.
 const MAX_TEXTS: usize = 16 << 20;
-/// The most attributes of an element: more than any element has. The XML reader compares each
-/// attribute with each other one, which would take hours for millions.
+/// The most attributes that an element may have: more than an element of a real manifest has. The XML
+/// reader compares each attribute with each other one, which would take hours for millions.
 const MAX_ATTRIBUTES: usize = 256;
 
-/// The most times that `xmlns` may stand in a manifest: more often than any manifest names a
-/// namespace. The XML reader copies all namespaces to each element.
+/// The most times that `xmlns` may stand in a manifest: more often than in a real one. The XML reader
+/// copies all namespaces to each element.
 const MAX_NAMESPACES: usize = 1000;
 
 /// Reads a manifest file: one definition for each provider.
 ///
 /// # Errors
-/// [`DefinitionError`] with file, line, and the way out.
+/// [`DefinitionError`] if the file cannot be read or is invalid.
 pub fn read_manifest(
     file: &Path,
     options: &ReadOptions,
@@ -44,7 +44,7 @@ pub fn read_manifest(
 /// messages. Without an `encoding` it is recognised.
 ///
 /// # Errors
-/// [`DefinitionError`] with file, line, and the way out.
+/// [`DefinitionError`] if the file cannot be read or is invalid.
 pub fn parse_manifest(
     file: &Path,
     bytes: &[u8],
@@ -99,9 +99,9 @@ pub fn parse_manifest(
     Ok(WithWarnings { value: definitions, warnings: reader.warnings.finish() })
 }
 
-/// The position, in bytes, of the first tag with more than [`MAX_ATTRIBUTES`] attributes; `None`
-/// without such a tag. Comments, `CDATA` and processing instructions are skipped. The search ends at
-/// one that is not closed: the XML reader refuses such a file.
+/// The position, in bytes, of the first tag with more than [`MAX_ATTRIBUTES`] attributes. `None`
+/// without such a tag, and if a comment, `CDATA` or processing instruction before it is not closed:
+/// the XML reader refuses such a file.
 fn crowded_tag(text: &str) -> Option<usize> {
     let mut at = 0;
     while let Some(found) = text.get(at..).and_then(|rest| rest.find('<')) {
@@ -163,9 +163,9 @@ fn children<'a>(node: Node<'a, 'a>, name: &'a str) -> impl Iterator<Item = Node<
 /// The strings of a manifest, by `id`, in each language.
 type Strings<'a> = BTreeMap<LanguageId, HashMap<&'a str, &'a str>>;
 
-/// Collects the strings of all `stringTable`s. Their language is the `culture` of the `resources`
-/// around them, or English without `culture`; an unknown culture is skipped. Of several strings with
-/// the same `id` in a language the first counts.
+/// Collects the strings of the `stringTable`s in `localization`. Their language is the `culture` of
+/// the `resources` around them, or English without `culture`; an unknown culture is skipped. Of
+/// several strings with the same `id` in a language the first counts.
 fn strings<'a>(document: &'a Document<'a>) -> Strings<'a> {
     let mut found = Strings::new();
     let of_root = |name| children(document.root_element(), name);
@@ -219,7 +219,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The number in the attribute `name` of an element; `None` if the element has no such
-    /// attribute, an error if the text is no number.
+    /// attribute, an error if the text is no number of the type `T`.
     fn number<T: std::str::FromStr>(
         &self,
         node: Node<'a, 'a>,
@@ -232,8 +232,8 @@ impl<'a> Reader<'a> {
             .map_err(|_| self.error(node, format!("{name} is {text:?}; it should be a number")))
     }
 
-    /// Reads a `provider` element with its counter sets; an error if it has no name or no counter
-    /// set.
+    /// Reads a `provider` element with its counter sets. An error if it has no name or no counter
+    /// set, or if a counter set is invalid.
     fn provider(&mut self, provider: Node<'a, 'a>) -> Result<ProviderDefinition, DefinitionError> {
         let name = ["providerName", "symbol", "applicationIdentity"]
             .iter()
@@ -398,8 +398,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Adds the name and the description of an element to `names` and `help`, in each language,
-    /// under `offset`. Returns whether the element has a name. An error if a text is too long, or
-    /// refers to a string that is not defined.
+    /// under `offset`. Returns whether the element has a name. An error if a text, or all texts
+    /// together, are too long, or if a text refers to a string that is not defined.
     fn texts(
         &mut self,
         node: Node<'a, 'a>,

@@ -35,7 +35,7 @@ impl Symbols {
     }
 
     /// Parses the text of a header; returns the symbols and warnings. Of several definitions of a
-    /// symbol the last counts. `file` is for messages.
+    /// symbol the last one with a value counts. `file` is for messages.
     pub(super) fn parse(file: &Path, text: &str) -> (Self, Vec<DefinitionError>) {
         let mut warnings = Warnings::new(file);
         let mut symbols = Self::default();

@@ -55,8 +55,8 @@ fn ansi(language: LanguageId) -> &'static Encoding {
 
 /// Decodes the bytes of a file: as its byte order mark says, else in the encoding `wanted`, else as
 /// UTF-16 or UTF-8 if they look like it, else in the code page of the file's languages. `languages`
-/// finds these languages in a text of which only the ASCII part is reliable. If the languages have
-/// different code pages, the result is an error.
+/// finds these languages in a text of which only the ASCII part is reliable. An error if the code page
+/// is needed and the languages have different ones, or if bytes are invalid in the encoding.
 pub(super) fn decode(
     file: &Path,
     bytes: &[u8],

@@ -200,8 +200,8 @@ impl Hive {
         self.allowed(&(first..=end(first)?)).then_some(first)
     }
 
-    /// Whether the range lies between the base index and the highest index of the scope, and has
-    /// none of [`OWN_INDEXES`].
+    /// Whether the range begins above the base index, ends at the highest index of the scope or
+    /// before, and has none of [`OWN_INDEXES`].
     fn allowed(&self, range: &std::ops::RangeInclusive<u32>) -> bool {
         let is_own = range.end() >= OWN_INDEXES.start() && range.start() <= OWN_INDEXES.end();
         *range.start() > self.base_index && *range.end() <= self.scope.highest() && !is_own

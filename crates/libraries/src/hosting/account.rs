@@ -60,7 +60,8 @@ struct Inner {
     /// another library, registration or test level; `None` otherwise. In the
     /// file, this account may replace only the account with that fingerprint.
     replaces: Option<u64>,
-    /// The stamp of the file as last read or written; `None` if it was neither.
+    /// The stamp of the file as last read or written; `None` while the file never had this account,
+    /// or after the file was removed.
     stamp: Option<FileStamp>,
     /// The time of the last attempt to write the file; at first the time at which the account was
     /// opened.
@@ -149,16 +150,17 @@ impl Account {
         lock(&self.inner).record.pause_left(now())
     }
 
-    /// The number of failures in a row, and the message of the last one, which is empty if none is
-    /// known.
+    /// The number of failures in a row, and the message of the last failure or wait in vain, also if
+    /// calls succeeded since then. The message is empty if none is known.
     pub(crate) fn failures(&self) -> (u32, String) {
         let inner = lock(&self.inner);
         (inner.record.in_a_row, inner.record.fault.clone().unwrap_or_default())
     }
 
-    /// The time that a reader without a deadline waits for the provider: twice the longest recent
-    /// time of a call, which counts as five minutes at most, but at least `usual`, or a quarter of
-    /// `usual` after a reader waited in vain and until a call returns.
+    /// The time that a reader without a deadline waits for the provider: `usual`, or twice the longest
+    /// recent time of a call if that is longer. After a reader waited in vain, and until a call
+    /// returns, a quarter of `usual` takes the place of `usual`. A call of more than five minutes
+    /// counts as one of five minutes.
     pub(crate) fn patience(&self, usual: Duration) -> Duration {
         let inner = lock(&self.inner);
         let least = if inner.record.late > 0 { usual / PROBATION } else { usual };
@@ -262,8 +264,8 @@ impl Account {
         self.change(LOCK_PATIENCE, Record::release);
     }
 
-    /// Reads what other programs wrote to the file. Returns whether objects became known, or a
-    /// quarantine began or was ended.
+    /// Reads what other programs wrote to the file. Returns whether objects became known where none
+    /// were known before, or a quarantine began or was ended.
     pub(crate) fn look(&self) -> bool {
         let mut inner = lock(&self.inner);
         let Some(file) = &inner.file else { return false };
@@ -345,8 +347,7 @@ fn now() -> u64 {
 }
 
 /// The fingerprint of a registration, its library's file and the test level; that a provider is
-/// disabled does not count. If it differs from the fingerprint in the account's file, the account begins
-/// anew.
+/// disabled does not count. An account with another fingerprint is not used: a new one begins.
 fn fingerprint(of: &Registration, library: Option<LibraryStamp>, level: TestLevel) -> u64 {
     // A provider that is disabled or enabled keeps its account.
     let mut of = of.clone();

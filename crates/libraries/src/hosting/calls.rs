@@ -37,8 +37,9 @@ pub(crate) fn open(request: &OpenRequest) -> (Response, Option<LoadedLibrary>) {
     }
 }
 
-/// Calls Collect with a buffer of `room` bytes, on the thread that the lane says. `id` is the number
-/// of the request, and `value` the name of the requested value, such as `Global`.
+/// Calls Collect with a buffer of `room` bytes: on this thread, or for [`Lane::Costly`] on a new thread
+/// of lowered priority. `id` is the number of the request, and `value` the name of the requested value,
+/// such as `Global`.
 ///
 /// # Safety
 /// `room` bytes behind `start` may be written.

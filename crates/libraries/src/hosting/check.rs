@@ -64,8 +64,8 @@ pub struct Verdict {
     pub findings: Vec<Finding>,
     /// The objects that the library has.
     pub objects: Vec<ObjectDescription>,
-    /// The time of the slowest of several collections of `Global`, everything that is not costly. The
-    /// first collection, which loads the library, does not count.
+    /// The time of the slowest of several collections of `Global`, everything that is not costly; zero
+    /// if these were not made. Earlier collections of the check do not count.
     pub slowest: Duration,
     /// The number of bytes of a collection of everything that is not costly.
     pub bytes: usize,
@@ -243,7 +243,8 @@ impl Check {
     }
 
     /// Calls Collect for `value`, again with a larger buffer each time the library asks for one.
-    /// `None` if a call fails, or if the largest buffer is not enough; both become findings.
+    /// `None` as for [`call`](Self::call), and if the largest buffer is not enough, which becomes a
+    /// finding.
     fn collect(&mut self, value: &str, lane: Lane) -> Option<CheckedCall> {
         let mut room = crate::hosting::area::FIRST_ROOM;
         loop {

@@ -84,9 +84,10 @@ impl KnownObjects {
         field(&bytes, 4) == Some(definition) && self.note(&bytes, cost).is_some()
     }
 
-    /// Notes an object that a request of this cost delivered; the bytes are validated. A known
-    /// object keeps its cost. Returns what is new about it; `None` if nothing is. An object that is
-    /// not delivered stays known, because it may be absent only for the moment.
+    /// Notes an object that the library delivered. `cost` becomes the cost of an object that was not
+    /// known; a known object keeps its cost. Returns what is new about the object; `None` if nothing
+    /// is, or if the bytes are no object. An object that is not delivered stays known, because it may
+    /// be absent only for the moment.
     pub(crate) fn note(&mut self, bytes: &[u8], cost: Cost) -> Option<News> {
         let name = name_of(bytes);
         let known = self.objects.iter_mut().find(|known| known.description.spec.name == name);
@@ -121,8 +122,8 @@ pub(crate) fn objects(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The title index of the name of an object, one of those from [`objects`]; 0 if the bytes are too
-/// short.
+/// The title index of the name of the object with these bytes, such as one from [`objects`]; 0 if they
+/// are too short.
 pub(crate) fn name_of(object: &[u8]) -> TitleIndex {
     let name = object.get(12..).and_then(|rest| rest.first_chunk::<4>());
     TitleIndex(name.map_or(0, |name| u32::from_le_bytes(*name)))

@@ -11,9 +11,9 @@ const GUARD: usize = GuardedBuffer::GUARD;
 /// The size of the inaccessible pages on each side, in bytes: at least a page on every supported
 /// system.
 pub(crate) const FENCE: usize = 64 << 10;
-/// The memory between the inaccessible pages is a multiple of this many bytes. The bytes that
-/// neither buffer nor guards need lie before the guards, so that the last guard ends where the
-/// inaccessible pages begin.
+/// The number of bytes of which the size of the memory between the inaccessible pages is a multiple.
+/// The bytes that neither buffer nor guards need lie before the guards, so that the last guard ends
+/// where the inaccessible pages begin.
 pub(crate) const STEP: usize = 64 << 10;
 
 /// The size in bytes of the buffer with which a library is asked at first.

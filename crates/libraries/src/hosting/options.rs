@@ -12,7 +12,8 @@ use std::time::Duration;
 ///
 /// On Linux it is started only if it can be trusted like a library: the file and every folder on
 /// the way belong to root or the reader, and no other user may write them (a folder above the
-/// file's own may be sticky instead, as `/tmp` is).
+/// file's own may be sticky instead, as `/tmp` is). Only [`this_program`](Self::this_program) is
+/// started without this test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HostCommand {
@@ -89,13 +90,14 @@ pub struct HostOptions {
     /// The period in which the roster looks for replaced libraries, and describes anew the
     /// libraries with objects that keep changing.
     pub look_every: Duration,
-    /// The pause before a host process is started again after its second crash; the pause doubles
-    /// with each further crash, up to a minute. The first restart does not wait. After a library hung
+    /// The pause before a host process is started again after the second crash in a row; the pause
+    /// doubles with each further crash, up to a minute. The first restart does not wait. After a library hung
     /// or did not give its objects, the first pause is five times as long and doubles up to five minutes.
     pub pause: Duration,
     /// The folder of accounts, which is made if need be: each provider's statistics, objects, and
     /// pause. All programs of a user that use the folder share these. With `None`, or a folder that
-    /// others may write, each program has an account of its own in memory.
+    /// cannot be used, such as one that others may write, each program has an account of its own in
+    /// memory.
     pub accounts: Option<PathBuf>,
     /// The log for failures; the system's log by default.
     pub log: LogSink,

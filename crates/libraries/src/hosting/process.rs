@@ -134,9 +134,9 @@ impl HostProcess {
         }
     }
 
-    /// Makes the process close the library and end by itself; a process that still runs after half
-    /// a second is ended. The caller waits only a few milliseconds, which is enough for most
-    /// libraries; a thread waits for the remaining time.
+    /// Makes the process close the library and end by itself; a process that still runs after about
+    /// half a second is ended. The caller waits only for a part of this time, which is enough for most
+    /// libraries; a thread waits for the rest.
     pub(crate) fn close(mut self) {
         const AT_ONCE: Duration = Duration::from_millis(5);
         const MOMENT: Duration = Duration::from_millis(500);
@@ -179,12 +179,12 @@ impl HostProcess {
     }
 
     /// A text that says how a process ended that no longer answers. Waits for its end until
-    /// `deadline`, but for at least 20 and at most 100 ms; while it is closing, for 100 ms. A
+    /// `deadline`, but not for less than 20 or more than 100 ms; while it is closing, up to 100 ms. A
     /// process that still runs then is ended.
     fn how_it_went(&mut self, deadline: Instant) -> String {
         /// The longest wait for the end of the process, which is known a little later than its
-        /// socket is closed. A library may close the socket and go on: its reader must not wait
-        /// beyond the deadline.
+        /// socket is closed. A library may close the socket and go on: its reader must not wait for
+        /// long.
         const PATIENCE: Duration = Duration::from_millis(100);
         /// The shortest wait, also after the deadline.
         const AT_LEAST: Duration = Duration::from_millis(20);

@@ -15,11 +15,11 @@ pub(crate) struct ExtensionProvider {
     pub(crate) state: Arc<LibraryState>,
     pub(crate) objects: Vec<ObjectDescription>,
     pub(crate) titles: Vec<ProvidedTitles>,
-    /// The provider's state, and the reason in words, if the provider offers no objects: it is
-    /// disabled, in quarantine or in a pause, or its objects are not known yet. `None` otherwise.
+    /// The provider's state, and the reason in words, if no objects of the provider are known: for
+    /// example, it is disabled, in quarantine or in a pause. `None` otherwise.
     pub(crate) refusal: Option<(ProviderState, String)>,
-    /// Whether the library answers. If so, it is asked for objects of other machines, even if it has
-    /// no objects of this machine.
+    /// Whether the library answered when it was asked for its objects, or some are known. If so, it is
+    /// asked for objects of other machines, even if it has no objects of this machine.
     pub(crate) works: bool,
 }
 

@@ -128,10 +128,10 @@ impl ExtensionRoster {
         }
     }
 
-    /// Asks the libraries that may have wanted objects and have not given their objects yet, all at
-    /// the same time. Waits for their answers for at most the patience of a reader and half of the
-    /// time until the deadline of `ask`, but not for a library for which readers already waited in
-    /// vain. Returns whether anything new is known.
+    /// Asks the libraries that may have wanted objects and whose question is due, all at the same
+    /// time. Waits for their answers until the patience of a reader is over, or half of the time until
+    /// the deadline of `ask` if that is sooner. Does not wait for a library for which readers already
+    /// waited in vain. Returns whether anything new is known.
     fn find_out(&mut self, ask: &Ask) -> bool {
         let wanted = &ask.objects;
         let now = Instant::now();

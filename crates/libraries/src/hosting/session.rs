@@ -72,7 +72,7 @@ impl ExtensionSession {
     /// `Costly`, and the other objects of its `Object List`.
     ///
     /// # Errors
-    /// If the library does not answer `Global`; faults of other requests only go to the log.
+    /// If the request `Global` fails; faults of other requests only go to the log.
     pub(crate) fn discover(&mut self) -> Result<(), ProviderError> {
         let name = self.state.registration.name.clone();
         let mut block = BlockWriter::new();
@@ -348,9 +348,9 @@ impl Session for ExtensionSession {
     }
 }
 
-/// Adds the objects that Collect delivered to `out`, if they pass the tests. Objects that the
-/// provider may not give are left out with a warning. Adds the indexes of the others to
-/// `delivered`. An error code of Collect is an error, and so is a report without objects.
+/// Adds the objects that Collect delivered to `out`. Objects that the provider may not give are left
+/// out with a warning. Adds the indexes of the others to `delivered`. It is an error if Collect
+/// returned an error code, if it gave no objects and a report, or if the objects do not pass the tests.
 fn take(
     state: &LibraryState,
     call: &Call,

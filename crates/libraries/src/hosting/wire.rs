@@ -84,12 +84,12 @@ pub(crate) struct Response {
     /// The time that Collect took, in nanoseconds.
     pub(crate) took: u64,
     /// The reason why the library could not be called; `None` if nothing failed. For
-    /// [`Request::Together`] the fault of the first wrong answer.
+    /// [`Request::Together`] the fault of one wrong answer.
     pub(crate) failure: Option<String>,
     /// A note about the confinement of the process, such as a restriction that failed; only from Open.
     pub(crate) note: Option<String>,
     /// The messages that the provider reported during the call, or between it and the call before;
-    /// for [`Request::Together`] the value string of the first wrong answer.
+    /// for [`Request::Together`] the value string of the request with that wrong answer.
     pub(crate) reports: Vec<String>,
 }
 

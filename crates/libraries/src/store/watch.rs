@@ -18,7 +18,8 @@ pub struct ReadHives {
 
 impl ReadHives {
     /// Reads hives, given with the machine's first. A damaged entry, or a file or library that
-    /// another user could have written, is left out with a fault; all other entries are used.
+    /// another user could have written, is left out with a fault. So is a provider with the name or an
+    /// index of a provider in an earlier hive.
     #[must_use]
     pub fn read(hives: &[HiveFile], trust: Trust) -> Self {
         let mut all = Registrations::none();
@@ -107,8 +108,9 @@ impl Watch {
     }
 
     /// All registrations if they may have changed since the last call, and on the first call.
-    /// Examines the files at most every [`EVERY`](Self::EVERY). Unchanged files allocate nothing,
-    /// unless the last read had faults: then all files are read again every [`AGAIN`](Self::AGAIN).
+    /// Examines the files at most every [`EVERY`](Self::EVERY). While they are unchanged, nothing is
+    /// allocated, unless the last read had faults: then all files are read again every
+    /// [`AGAIN`](Self::AGAIN).
     /// `None` if nothing changed, or if it is too early to examine the files.
     pub fn changed(&mut self) -> Option<ReadHives> {
         self.changed_at(Instant::now())

@@ -22,15 +22,15 @@ pub(super) struct AccountFile {
 }
 
 impl AccountFile {
-    /// The file of a provider's account in `folder`; a missing folder is made. `None` if the folder
-    /// cannot be made, or is not this user's alone to write.
+    /// The file of a provider's account in `folder`; a missing folder is made. `None` if the path is
+    /// relative, or if the folder cannot be made or does not pass [`owned`].
     pub(super) fn new(folder: &Path, provider: &str) -> Option<Self> {
         make(folder).ok()?;
         Some(Self { folder: folder.into(), name: file_name(provider) })
     }
 
-    /// The file of a provider's account in `folder`. It is an error if the folder is missing, or is
-    /// not this user's alone to write.
+    /// The file of a provider's account in `folder`. It is an error if the folder is missing or does
+    /// not pass [`owned`].
     pub(super) fn present(folder: &Path, provider: &str) -> io::Result<Self> {
         owned(folder, &std::fs::symlink_metadata(folder)?)?;
         Ok(Self { folder: folder.into(), name: file_name(provider) })
@@ -46,7 +46,7 @@ impl AccountFile {
     }
 
     /// The record in the file, with the stamp of the file. `None` for a file that is missing or
-    /// damaged, that is a link, or that is not this user's alone to write.
+    /// damaged, that is a link, or that does not pass [`owned`].
     pub(super) fn read(&self) -> Option<(Record, FileStamp)> {
         let file = no_link(OpenOptions::new().read(true)).open(self.path()).ok()?;
         let meta = file.metadata().ok()?;
@@ -113,8 +113,8 @@ impl AccountFile {
     }
 }
 
-/// Makes a missing folder, if the nearest existing folder above it is this user's alone to write. An
-/// existing folder is left as it is; it is an error if it is not this user's alone to write.
+/// Makes a missing folder, if the nearest existing folder above it passes [`owned`]. An existing folder
+/// is left as it is. It is an error if the path is relative, or if one of these folders does not pass.
 fn make(folder: &Path) -> io::Result<()> {
     if !folder.is_absolute() {
         return Err(io::ErrorKind::InvalidInput.into());

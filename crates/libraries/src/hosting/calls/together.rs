@@ -20,7 +20,7 @@ struct Tally {
 
 /// Makes `threads` threads call Collect, each thread `times` times with the values in turn, but
 /// after its first call only until `budget` is over. The response counts the calls and the wrong
-/// answers, and has the request of the first wrong answer with what was wrong.
+/// answers, and has the request of one wrong answer with what was wrong.
 pub(super) fn collect(
     library: &LoadedLibrary,
     threads: u32,

@@ -67,11 +67,11 @@ const SYSTEM: [&str; 8] = [
     "/dev",
 ];
 
-/// Gives up the rights that a provider does not need. Returns a note about rights that could not be
-/// given up and about a library that cannot be read; `None` if there is nothing to note. The process
-/// must have one thread. From Linux 5.3 on, a second one is started, which ends the process with its
-/// reader. An error means that the reader has ended, or that a step
-/// failed without which the library must not be loaded.
+/// Gives up the rights that a provider does not need. Returns a note for the user, such as one about a
+/// right that could not be given up or a library that cannot be read; `None` if there is nothing to
+/// note. The process must have one thread. From Linux 5.3 on, a second one is started, which ends the
+/// process with its reader. An error means that the reader has ended, or that a step failed without
+/// which the library must not be loaded.
 pub(super) fn confine(request: &OpenRequest) -> Result<Option<String>, Errno> {
     let parent = rustix::process::getppid();
     // Kernels before 5.3 have no such descriptor.

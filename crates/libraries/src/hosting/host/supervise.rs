@@ -56,7 +56,7 @@ fn block_all() -> libc::sigset_t {
 }
 
 /// Waits until the library's process ends, or this process is told to end. Then ends all remaining
-/// processes, and itself in the same way as the library's process ended.
+/// processes below this one, and itself as [`end_like`] does.
 fn supervise(child: Pid) -> ! {
     let mut status = None;
     loop {

@@ -28,8 +28,9 @@ impl HostedLibrary {
         self.special(Function::Close, patience, |id| Request::CloseOnce { id }).map(drop)
     }
 
-    /// Calls Collect from several threads at once, `times` times each with the `values` in turn,
-    /// for at most half of the timeout of Collect, and for at most five seconds.
+    /// Calls Collect from several threads at once, each thread `times` times with the `values` in
+    /// turn. After half of the timeout of Collect, or after five seconds if that is shorter, a thread
+    /// begins no further call, but each begins at least one.
     pub(crate) fn together(
         &mut self,
         threads: u32,

@@ -150,8 +150,8 @@ impl HostProcess {
         }
     }
 
-    /// Makes the process close the library and end by itself, and waits up to half a second for the
-    /// end. A process that still runs then is ended.
+    /// Makes the process close the library and end by itself, and waits for the end, but not for long.
+    /// A process that still runs then is ended.
     pub(crate) fn close(mut self) {
         if self.send(&Request::Close).is_ok() {
             // No answer has this number: the wait lasts until the end of the process.
