@@ -13,8 +13,8 @@ use std::sync::Arc;
 /// programs publish in shared memory (the second source), which the registry does not know.
 ///
 /// Published objects have indexes from [`CHOSEN_INDEXES`] on, which no registry allots. So the
-/// index of an object tells its source. If one source fails, the objects of the other are returned,
-/// with a fault.
+/// index of an object tells its source. If objects of both are asked for and one source fails, a sample
+/// has the objects of the other, with a fault.
 ///
 /// A deadline does not change which source answers an ask. The calls of the first source have
 /// timeouts of their own, and callers with deadlines ask through a
@@ -27,8 +27,9 @@ use std::sync::Arc;
 ///
 /// The first source is asked for the objects of published names only. The section about published
 /// names in `condition.rs` has a table of what follows from its answers. The names are asked for
-/// again when the generation of the first source changes and, after an incomplete answer, with each
-/// request for the catalogue. A sample asks only if it comes before any request for the catalogue:
+/// again when the generation of the first source changes, when a new name is published, and, after an
+/// incomplete answer, with each request for the catalogue. A sample asks only if it comes before any
+/// request for the catalogue:
 /// otherwise a provider that hangs would make each sample miss its deadline.
 pub struct Beside<A, B> {
     first: A,
@@ -42,7 +43,7 @@ pub struct Beside<A, B> {
     generations: Option<[u64; 2]>,
     /// The published names, each with its owner in the first source.
     names: HashMap<String, Owner>,
-    /// Whether the first source has answered for every name whether it has an object of that name.
+    /// Whether no name has to be asked for again in the first source.
     is_settled: bool,
     generation: u64,
 }

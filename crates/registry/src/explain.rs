@@ -7,7 +7,7 @@ use perfhive_engine::SourceErrorKind;
 
 impl ReadError {
     /// The meaning of the error for a reader of counters: the kind of the source's error, and a
-    /// message that says what can be done. `host` is the other machine, or `None` for this machine.
+    /// message for people. `host` is the other machine, or `None` for this machine.
     #[must_use]
     pub fn explain(self, host: Option<&str>) -> (SourceErrorKind, String) {
         use SourceErrorKind as Kind;
@@ -44,8 +44,7 @@ impl ReadError {
 }
 
 /// The meaning of an error code of Windows for a reader of counters: the kind of the source's
-/// error, and a message that says what can be done. `host` is the other machine, or `None` for this
-/// machine.
+/// error, and a message for people. `host` is the other machine, or `None` for this machine.
 ///
 /// Codes: Windows SDK, `winerror.h`; the calls that return them: the documentation of
 /// `RegQueryValueExW` and `RegConnectRegistryW`, and reports of remote readers.
@@ -102,8 +101,8 @@ fn local(code: u32) -> (SourceErrorKind, String) {
     (kind, text.to_string())
 }
 
-/// The reason why an account cannot log on to a host, and what can be done; `None` for a code that
-/// is not about logging on.
+/// The message that says why an account cannot log on to a host; `None` for a code that is not about
+/// logging on.
 fn logon(code: u32, host: &str) -> Option<String> {
     let net_use = format!("`net use \\\\{host}\\IPC$ /user:NAME`");
     Some(match code {

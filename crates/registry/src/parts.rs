@@ -353,8 +353,9 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Reads indexes that no enabled provider claims. A list that fails is divided in halves, and
-    /// each half is read alone; an index that fails alone gets a fault.
+    /// Reads indexes that no enabled provider claims. A list that fails, or has a damaged object, is
+    /// divided in halves, and each half is read alone. An index that fails alone gets a fault. After
+    /// [`FAILURES`] failures the indexes are not read, and are noted in `left_out`.
     fn halve(&mut self, indexes: &[TitleIndex], source: &str) {
         if self.failures >= FAILURES {
             self.left_out.extend(indexes);

@@ -68,8 +68,8 @@ impl Default for Size {
 /// each pause before a busy library is asked again, and sleeps.
 ///
 /// `ERROR_MORE_DATA` does not tell the size that is needed, so the buffer is doubled, and `size`
-/// keeps the result. The next read of the same value takes one call and, if the buffer has that size
-/// already, no allocation. The deadline is tested between calls; it does not end a call.
+/// keeps the result. So the next read of a value that has not grown takes one call, unless the library
+/// is busy. The deadline is tested between calls; it does not end a call.
 ///
 /// # Errors
 /// [`ReadError::Code`], [`ReadError::TooLarge`], [`ReadError::Deadline`], and [`ReadError::Hangs`]

@@ -99,8 +99,8 @@ impl Unreadable {
         }
     }
 
-    /// The value of a result of reading a part of the registry; `None` for an error, which is
-    /// [noted](Self::note).
+    /// The value of a result of reading a part of the registry; `None` for an error, which is passed
+    /// to [`note`](Self::note).
     pub fn read<T>(&mut self, key: RegistryPart, result: Result<T, u32>) -> Option<T> {
         result.map_err(|code| self.note(key, code)).ok()
     }
@@ -143,8 +143,8 @@ pub trait PerfRegistry: Send {
     fn services(&mut self) -> Vec<Service>;
 
     /// A number that changes when the registration of a service changes: library, functions,
-    /// objects, indexes, or whether the provider is disabled. `None` if there is no registration.
-    /// Collects nothing.
+    /// objects, indexes, or whether the provider is disabled. `None` if there is no registration, or
+    /// if it cannot be read. Collects nothing.
     fn registration(&mut self, service: &str) -> Option<u64>;
 
     /// The user's language: a Windows language identifier.

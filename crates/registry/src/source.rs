@@ -259,9 +259,10 @@ impl RegistrySource {
         services
     }
 
-    /// Adds a fault for each provider that perfhive registered and that gave no object: if a
-    /// library cannot be loaded or opened, Windows leaves it out and reports no error. Other
-    /// providers get no fault, since most of those that give no object have none at the moment.
+    /// Adds a fault for each enabled provider that perfhive registered and that has neither an object
+    /// nor a fault in `out`: if a library cannot be loaded or opened, Windows leaves it out and reports
+    /// no error. Other providers get no fault, since most of those that give no object have none at the
+    /// moment.
     fn add_silent_providers(&mut self, out: &mut Snapshot) {
         for service in self.services().iter().filter(|one| one.ours && !one.disabled) {
             let is_there = out.objects().any(|one| service.owns(one.view().name_index()));
@@ -298,8 +299,9 @@ impl RegistrySource {
         SourceError::new(SourceErrorKind::NotFound, &self.name, message)
     }
 
-    /// The title indexes that have a name, taken from the first language with titles that can be
-    /// read. Empty if no titles can be read.
+    /// The title indexes that have a name, taken from the English titles or, if these cannot be read,
+    /// from those of another language. Empty if no titles can be read, and if the English ones are late
+    /// (a transient error), since those of the other languages then are, too.
     fn named(&mut self) -> Vec<TitleIndex> {
         let mut titles = self.titles(LanguageId::ENGLISH, &Ask::nothing());
         // If one list is late, so are the others.

@@ -43,7 +43,7 @@ impl Language {
 }
 
 /// The languages of a machine in this order: the user's language if the machine has it, English,
-/// which every machine has, and all others.
+/// which every machine has, and the others. At most 64 are listed.
 pub fn languages(registry: &mut dyn PerfRegistry) -> Vec<Language> {
     let user = registry.user_language();
     let mut keys: Vec<(u16, String)> = registry
@@ -89,11 +89,12 @@ fn has_own_titles(registry: &mut dyn PerfRegistry) -> bool {
 
 /// Loads the titles of a language, names and help texts.
 ///
-/// `Counter LLL` of `HKEY_PERFORMANCE_DATA` is read first. If that fails, the list comes from
-/// `HKEY_PERFORMANCE_NLSTEXT` for the user's language, and from `HKEY_PERFORMANCE_TEXT` for English.
-/// If the list ends before Last Counter, the keys below `Perflib` add to it. If no list of names can
-/// be read, the first error is returned; the error that a list does not exist is returned only if
-/// there was no other error.
+/// `Counter LLL` of `HKEY_PERFORMANCE_DATA` is read first. If that fails or is empty, the list comes
+/// from `HKEY_PERFORMANCE_NLSTEXT` for the user's language, and from `HKEY_PERFORMANCE_TEXT` for
+/// English. If there is no list so far, or it ends before Last Counter, the keys below `Perflib` add to
+/// it. If no list of names can be read, the first error is returned; the error that a list does not
+/// exist is returned only if there was no other error.
+///
 /// The number is the size of the titles in bytes, with [`TITLE`] for each.
 pub(crate) fn load(
     registry: &mut dyn PerfRegistry,

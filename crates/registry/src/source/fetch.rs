@@ -135,8 +135,8 @@ impl RegistrySource {
     }
 
     /// Answers a query that failed as a whole, as `failed` says, with the parts of it that can be
-    /// read, and faults for the others. If none of the listed objects can be read, or no query has an
-    /// answer, the error says why.
+    /// read, and faults for the others. It is an error if no query has an answer, or if the query is a
+    /// list of which no object can be read.
     fn fetch_parts(
         &mut self,
         request: &Ask,
