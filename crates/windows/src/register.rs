@@ -329,9 +329,9 @@ fn languages() -> Vec<LanguageId> {
         .collect()
 }
 
-/// Whether the registered titles `old` equal the titles `new`, in the machine's languages. A text of
-/// `old` may still have the quotation marks that `allot::quoted` put around it for the loader, since
-/// some loaders keep them.
+/// Whether the registered titles `old` equal the titles `new` in each language of `new` that is one of
+/// `languages`, the machine's languages. A text of `old` may still have the quotation marks that
+/// `allot::quoted` put around it for the loader, since some loaders keep them.
 fn same(old: &[ProvidedTitles], new: &[ProvidedTitles], languages: &[LanguageId]) -> bool {
     type Texts = BTreeMap<u32, String>;
     let texts = |list: &TitleList| -> Texts {

@@ -15,10 +15,9 @@ pub enum TextStream {
     Error,
 }
 
-/// The code page in which the reader of a stream expects text: the code page of the console's
-/// output, if the stream is a pipe and the console's text is not UTF-8. `None` without a console,
-/// and if the reader expects UTF-8, as for a file. PowerShell 5.1 decodes a program's output with
-/// the console's code page.
+/// The code page in which the reader of a pipe expects text: the code page of the console's output.
+/// `None` if the stream is no pipe, if there is no console, or if the console's code page is UTF-8.
+/// PowerShell 5.1 decodes a program's output with the console's code page.
 #[must_use]
 pub fn code_page_of_pipe(stream: TextStream) -> Option<u32> {
     let stream = match stream {
