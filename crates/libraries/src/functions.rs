@@ -11,10 +11,10 @@ use std::path::Path;
 /// The most functions of a library that a message lists.
 const SHOWN: usize = 12;
 
-/// Fills in the missing names of Open, Collect and Close. Collect becomes the usual name if the
-/// library exports it, and otherwise the only exported `Collect...`. Open and Close become Collect's
-/// name with `Open` or `Close` instead of `Collect`, or empty if the library exports no such function.
-/// If `functions` has no library, nothing changes.
+/// Fills in the missing names of Open, Collect and Close. Collect becomes the usual name
+/// ([`Functions::USUAL`]) if the library exports it, and otherwise the only exported `Collect...`. Open
+/// and Close become Collect's name with `Open` or `Close` instead of `Collect`, or empty if the library
+/// exports no such function. If `functions` has no library, nothing changes.
 ///
 /// # Errors
 /// If the library cannot be read or lacks a function that `functions` names, or if Collect is missing

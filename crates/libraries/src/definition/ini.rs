@@ -152,7 +152,7 @@ fn symbol_file(ini: &Path, name: &str) -> Result<PathBuf, DefinitionError> {
 /// with a given name; `file` and this path are for messages.
 ///
 /// # Errors
-/// [`DefinitionError`] if a file cannot be read or is invalid.
+/// [`DefinitionError`] if a file is invalid, or from `header`.
 pub fn parse_ini(
     file: &Path,
     bytes: &[u8],

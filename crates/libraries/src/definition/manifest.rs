@@ -44,7 +44,7 @@ pub fn read_manifest(
 /// messages. Without an `encoding` it is recognised.
 ///
 /// # Errors
-/// [`DefinitionError`] if the file cannot be read or is invalid.
+/// [`DefinitionError`] if the manifest is invalid.
 pub fn parse_manifest(
     file: &Path,
     bytes: &[u8],

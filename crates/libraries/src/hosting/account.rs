@@ -40,8 +40,8 @@ const LOCK_PATIENCE: Duration = Duration::from_millis(100);
 /// size. On Windows: 0, time of creation, time of the last change, 0, size.
 pub(crate) type LibraryStamp = (u64, u64, i64, i64, u64);
 
-/// The account of one provider: its failures, pause, quarantine, objects and statistics, which all
-/// programs of a user share through a file.
+/// The account of one provider: its failures, pause, quarantine, objects and statistics. All programs
+/// of a user share these through a file; without a usable file the account is in memory alone.
 pub(crate) struct Account {
     name: String,
     first_pause: Duration,
@@ -57,8 +57,8 @@ struct Inner {
     /// The collections that the file does not count yet.
     unwritten: CollectionTally,
     /// The fingerprint of the account that was in the file at first, if that account was about
-    /// another library, registration or test level; `None` otherwise. In the
-    /// file, this account may replace only the account with that fingerprint.
+    /// another library, registration or test level; `None` otherwise, and once that account was
+    /// replaced. In the file, this account may replace only the account with that fingerprint.
     replaces: Option<u64>,
     /// The stamp of the file as last read or written; `None` while the file never had this account,
     /// or after the file was removed.

@@ -129,8 +129,8 @@ impl ExtensionRoster {
     }
 
     /// Asks the libraries that may have wanted objects and whose question is due, all at the same
-    /// time. Waits for their answers until the patience of a reader is over, or half of the time until
-    /// the deadline of `ask` if that is sooner. Does not wait for a library for which readers already
+    /// time. Waits for their answers no longer than the patience of a reader, and no longer than half
+    /// of the time until the deadline of `ask`. Does not wait for a library for which readers already
     /// waited in vain. Returns whether anything new is known.
     fn find_out(&mut self, ask: &Ask) -> bool {
         let wanted = &ask.objects;

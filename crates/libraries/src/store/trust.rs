@@ -112,7 +112,7 @@ impl Trust {
     /// links. Only root and the reader can replace a part of that path.
     ///
     /// # Errors
-    /// [`Refusal`], with the part that is not trusted and the way out.
+    /// [`Refusal`] if the file is missing, is not trusted or cannot be opened.
     pub fn open(self, path: &Path) -> Result<(File, PathBuf), Refusal> {
         let mut walk = Walk::new(self, path)?;
         while let Some(name) = walk.todo.pop_front() {

@@ -71,7 +71,8 @@ impl Entry {
     }
 
     /// Makes the provider anew. If no objects are known, it has none, and the time is set at which
-    /// the library is asked for them. A library that is disabled or in quarantine is not asked.
+    /// the library is asked for them. A library that is disabled or in quarantine is not asked, nor is
+    /// one with a question that is not answered yet.
     fn begin(&mut self) {
         self.due = None;
         let known = !lock(&self.state.known).is_empty();
@@ -149,8 +150,8 @@ impl Entry {
     }
 
     /// Takes the answer to the question for the library's objects: `failure` is the reason why the
-    /// library gave none; `None` if it answered. After a failure or an answer without objects the
-    /// next question is planned, unless the provider is in quarantine.
+    /// library gave none; `None` if it answered. The next question is planned after an answer without
+    /// objects, and after a failure that does not leave the provider in quarantine.
     pub(super) fn answered(&mut self, failure: Option<ProviderError>) {
         self.question = None;
         let known = lock(&self.state.known).clone();
@@ -229,8 +230,8 @@ pub(super) fn after(start: Instant, time: Duration) -> Instant {
     start + time.min(CENTURY)
 }
 
-/// A stamp of a library's file, which differs for another file of the same name; `None` if the file
-/// cannot be read.
+/// A stamp of a library's file, which differs for another file of the same name; `None` if the file's
+/// metadata cannot be read.
 pub(super) fn stamp(library: &Path) -> Option<LibraryStamp> {
     #[cfg(unix)]
     use std::os::unix::fs::MetadataExt as _;
