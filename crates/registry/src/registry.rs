@@ -113,9 +113,9 @@ impl Unreadable {
     }
 }
 
-/// The registry of a machine, as far as reading counters needs it. Error codes are those of Windows
-/// ([`codes`](crate::codes)). An implementation for another way of access has to read values by
-/// name and to list keys.
+/// The registry of a machine, as far as reading counters needs it. Error codes are those of Windows,
+/// and [`NOT_REACHED`](crate::codes::NOT_REACHED). An implementation for another way of access has to
+/// read values by name and to list keys.
 pub trait PerfRegistry: Send {
     /// The name of the machine that the registry is of, if it is another machine; `None` for this
     /// machine.

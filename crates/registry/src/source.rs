@@ -45,7 +45,8 @@ fn stays_away(host: Option<&str>) -> String {
 /// providers. The key is closed when the last source of the process is dropped; dropping a source
 /// without timeouts waits for this at most two seconds. A source with timeouts closes the key on
 /// another thread, without a wait, and not before each of its calls has returned. Buffers grow by
-/// doubling. A query that is repeated allocates nothing and takes one call of `RegQueryValueExW`.
+/// doubling. A query that is repeated allocates nothing and takes one call of `RegQueryValueExW`, as
+/// long as the answer does not grow.
 ///
 /// A collection waits for each provider that it asks, and never ends if one of them hangs, unless
 /// calls [have timeouts](RegistrySource::with_timeouts).
@@ -161,9 +162,9 @@ impl RegistrySource {
     /// A source over registries that `make` makes, with timeouts for the calls that performance
     /// libraries answer. After a timeout each provider is asked alone, with half of
     /// [`Timeouts::call`] as its timeout, and providers that hang are left out. Such a request takes
-    /// one timeout, which may be [`Timeouts::first_of_all`], about half of one for each provider
-    /// that hangs, and the time of all other answers. Keys are read without a timeout: on another
-    /// machine this lasts until the network gives up.
+    /// one timeout, which may be [`Timeouts::first_of_all`], about half of [`Timeouts::call`] for each
+    /// provider that hangs, and the time of all other answers. Keys are read without a timeout: on
+    /// another machine this lasts until the network gives up.
     #[must_use]
     pub fn with_timeouts(name: &str, timeouts: Timeouts, make: Make) -> Self {
         let mut source = Self::over(name, Box::new(Watched::new(make, timeouts.call)));

@@ -30,8 +30,8 @@ pub struct Language {
     /// The names of the language's keys below `Perflib`: three digits, or four digits if they
     /// include a region. The key of the user's region comes first.
     keys: Vec<String>,
-    /// Whether this is the user's own language. The titles of that language are also in
-    /// `HKEY_PERFORMANCE_NLSTEXT`.
+    /// Whether this is the user's own language. On this machine the titles of that language are also
+    /// in `HKEY_PERFORMANCE_NLSTEXT`.
     own: bool,
 }
 
@@ -124,8 +124,8 @@ pub fn raw(
 }
 
 /// The lists that together make up the names, or the help texts, of a language. The lists are read
-/// from values called `value`, or `older` on older systems. If the first list ends before the index
-/// `last`, further lists are added.
+/// from values called `value`, or `older` on older systems. If there is no such list for the whole
+/// language, or it ends before the index `last`, the lists below `Perflib` are added.
 ///
 /// Every machine has names in English, so an empty list of English names is damaged.
 fn lists(
