@@ -61,8 +61,8 @@ pub(crate) fn removed(list: &TitleList, first: u32, last: u32) -> TitleList {
 }
 
 /// The titles of a list as index and text in turn, separated by NUL: the content of a
-/// `REG_MULTI_SZ`, without the NULs at its end. Empty texts and NULs are avoided, since an empty
-/// text would end the list, and a NUL would shift all later entries.
+/// `REG_MULTI_SZ`, without the NULs at its end. An empty text, and a NUL within a text, becomes a
+/// space: an empty text would end the list, and a NUL would shift all later entries.
 pub(crate) fn multi_sz(list: &TitleList) -> String {
     let mut text = String::new();
     for title in &list.titles {
@@ -134,9 +134,9 @@ pub(crate) fn one_line(text: &str) -> String {
 }
 
 /// A text as the value of a line of an `.ini` file. Windows' profile functions remove one pair of
-/// quotation marks around a value. So a text that begins and ends with the same mark (double or
-/// single, blanks at the ends not counted) loses these blanks and gets a pair of double quotation
-/// marks around it. Any other text stays as it is.
+/// quotation marks around a value. So a text in such a pair (double or single, blanks at the ends not
+/// counted) loses these blanks and gets a further pair of double quotation marks around it. Any other
+/// text stays as it is.
 pub(crate) fn quoted(text: &str) -> Cow<'_, str> {
     let trimmed = text.trim();
     let is_quoted =

@@ -217,7 +217,7 @@ fn objects(offsets: &[u32], first: u32) -> Vec<TitleIndex> {
 }
 
 /// A provider's registration, and whether perfhive made it; `None` without a registration, or if it
-/// names no library.
+/// cannot be read or names no library.
 fn registered(name: &str) -> Option<(Registration, bool)> {
     let service = Key::MACHINE.open(&service(name).ok()?).ok()?;
     let key = service.open("Performance").ok()?;
@@ -240,8 +240,8 @@ fn registered(name: &str) -> Option<(Registration, bool)> {
     Some((one, ours))
 }
 
-/// A provider's registration that perfhive made. `None` if there is no registration, and an error
-/// if another program made it.
+/// A provider's registration that perfhive made. `None` as for [`registered`]; an error if another
+/// program made the registration, or if `name` cannot be the name of a service.
 fn own(name: &str) -> Result<Option<Registration>, RegisterError> {
     let key = format!(r"{}\Performance", service(name)?);
     match registered(name) {
@@ -291,7 +291,7 @@ pub fn allotted_indexes(name: &str) -> Option<AllottedIndexes> {
 }
 
 /// The linkage strings of a provider's registration, with a NUL between each two; `None` if there
-/// are none.
+/// are none, or if they cannot be read.
 #[must_use]
 pub fn registered_linkage(name: &str) -> Option<String> {
     let service = Key::MACHINE.open(&service(name).ok()?).ok()?;

@@ -137,8 +137,8 @@ fn services(machine: &Key, unreadable: &mut Unreadable) -> Vec<Service> {
 }
 
 /// A hash (FNV-1a) of a service's registration, to notice changes; `None` if the service has no
-/// registration. The key's time of writing would not do, since Windows writes to the key whenever a
-/// provider fails.
+/// registration, or if it cannot be read. The key's time of writing would not do, since Windows writes
+/// to the key whenever a provider fails.
 fn registration(machine: &Key, service: &str) -> Option<u64> {
     let key = machine.open(&format!(r"{SERVICES}\{service}\Performance")).ok()?;
     let texts = ["Library", "Open", "Collect", "Close", "Object List"].map(|name| key.text(name));
