@@ -35,8 +35,8 @@ pub(crate) enum Layout {
     Wine(Seen),
 }
 
-/// Proof that `ntdll` exports `wine_get_version`. The private field keeps other files, and tests,
-/// from using the repair on Windows.
+/// Proof that `ntdll` exports `wine_get_version`. The private field keeps other files from using the
+/// repair on Windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seen(());
 
