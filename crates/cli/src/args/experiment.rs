@@ -163,7 +163,7 @@ pub(crate) struct ExperimentRun {
     /// Look for the next call or hit of a probe for so long before sleeping: 200us
     ///
     /// The program then need not wake perfhive, so that an event costs it less and is measured sooner. perfhive uses a
-    /// processor while it looks. Useful for events that are closer together than this time.
+    /// processor while it looks, and one more for probes beside calls. Useful for events that are closer together than this time.
     #[arg(long, value_name = "TIME", value_parser = super::value::spin)]
     pub(crate) spin: Option<Duration>,
 

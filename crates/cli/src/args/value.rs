@@ -165,13 +165,17 @@ pub(super) fn interval(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs_f64(seconds))
 }
 
-/// A time as in [`interval`], or a whole number of microseconds, such as `200us`.
+/// A time from a microsecond to an hour, with its unit (us, ms, s).
 pub(super) fn spin(text: &str) -> Result<Duration, String> {
-    match text.trim().strip_suffix("us").map(str::parse) {
-        Some(Ok(micros @ 1..=1_000_000)) => Ok(Duration::from_micros(micros)),
-        Some(_) => Err("expected a time such as 200us or 1ms".to_string()),
-        None => interval(text),
-    }
+    let text = text.trim().to_ascii_lowercase();
+    let units = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
+    let time = units.iter().find_map(|(unit, factor)| {
+        let number = text.strip_suffix(unit)?;
+        let is_number = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        number.parse::<f64>().ok().filter(|_| is_number).map(|number| number * factor)
+    });
+    let time = time.filter(|time| (1e-6..=3600.0).contains(time)).map(Duration::from_secs_f64);
+    time.ok_or_else(|| "expected a time from 1us to 3600s, such as 200us, 0.5ms or 1s".to_string())
 }
 
 /// A time as in [`interval`], or 0.
@@ -467,6 +471,17 @@ mod tests {
         assert_eq!(bound("-500ms"), Ok(TimeBound::BeforeEnd(5_000_000)));
         for bad in ["", "now", "2026-13-01", "2026-11-23 25:00", "14:05", "+", "-x", "2026-1-1-1"] {
             assert!(bound(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn times_to_spin_have_a_unit() {
+        let micros = |text| spin(text).map(|time| time.as_micros());
+        for (text, time) in [("200us", 200), ("0.2ms", 200), (" 1US ", 1), ("1s", 1_000_000)] {
+            assert_eq!(micros(text), Ok(time), "{text}");
+        }
+        for bad in ["", "0us", "200", "us", "-1us", "1e3us", "nanus", "0.1us", "3601s", "1m"] {
+            assert!(spin(bad).is_err(), "{bad}");
         }
     }
 

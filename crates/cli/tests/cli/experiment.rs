@@ -492,6 +492,29 @@ fn ctrl_c_ends_program_and_experiment_with_the_figures() {
     is_tidy(&folder);
 }
 
+/// Both get the signal, as from a terminal. The program takes a second to save its work.
+#[test]
+fn program_ends_by_itself_after_ctrl_c() {
+    use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+    let folder = Folder::new();
+    let saved = folder.path().join("saved");
+    let script = r#"trap 'sleep 1; mv "$0.new" "$0"; exit 3' INT; touch "$0.new"
+                    while :; do sleep 0.05; done"#;
+    let program = ["--", "sh", "-c", script, saved.to_str().unwrap()];
+    let mut command = experiment(&folder, &["run", "--on", "interval 100ms"]);
+    command.args(program).stderr(std::process::Stdio::null()).process_group(0);
+    let mut child = command.spawn().unwrap();
+    let begun = std::time::Instant::now();
+    while !saved.with_extension("new").exists() {
+        assert!(begun.elapsed().as_secs() < 60, "the program does not begin");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let group = format!("-{}", child.id());
+    assert!(Command::new("kill").args(["-INT", "--", &group]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().signal(), Some(2));
+    assert!(saved.exists());
+}
+
 #[test]
 fn processes_of_a_name_are_events() {
     let folder = Folder::new();

@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// The forms of the events that can be bound to any running program, as `list` prints them.
 const BOUND: [&str; 11] = [
@@ -46,6 +47,8 @@ pub(super) struct Managed {
     pub(super) pairs: Vec<Pair>,
     /// The process ID of the program.
     pub(super) process: u32,
+    /// How long probes that are bound look for the next hit before they sleep.
+    pub(super) spin: Duration,
     /// The first line of the records, with the program and its arguments.
     pub(super) about: Value,
 }
@@ -196,7 +199,7 @@ impl Managed {
                 listed
             }
             _ => {
-                let (probes, danger) = probes(self.process, &all)?;
+                let (probes, danger) = probes(self.process, self.spin, &all)?;
                 self.handle.replace(source, probes)?;
                 danger
             }
@@ -276,7 +279,7 @@ impl Managed {
                 self.pairs.push(Pair { source: name, events, alive });
             }
             Event::Uprobe(..) | Event::Uretprobe(..) | Event::Usdt(..) => {
-                let (probes, danger) = probes(process, &events)?;
+                let (probes, danger) = probes(process, self.spin, &events)?;
                 note = danger;
                 self.handle.bind_where(probes.named(&name), context, filter)?;
                 let (events, alive) = (events.to_vec(), AliveProcesses::default());
@@ -319,7 +322,11 @@ fn threads(process: u32, events: &[Event]) -> io::Result<Threads> {
 }
 
 /// The event source of probes in a running program, and a warning if one of them may end it, otherwise `None`.
-fn probes(process: u32, events: &[Event]) -> Result<(Probes, Option<String>), Failure> {
+fn probes(
+    process: u32,
+    spin: Duration,
+    events: &[Event],
+) -> Result<(Probes, Option<String>), Failure> {
     let program = || Ok(PathBuf::from(format!("/proc/{process}/exe")));
     let (mut probes, mut warning) = (Vec::new(), None);
     for event in events {
@@ -329,7 +336,8 @@ fn probes(process: u32, events: &[Event]) -> Result<(Probes, Option<String>), Fa
         probes.push(probe.of_kind(kind));
     }
     let failed = |error: io::Error| Failure::Source(error.to_string());
-    Ok((Probes::of_process(process, &probes).map_err(failed)?, warning))
+    let probes = Probes::of_process(process, &probes).map_err(failed)?;
+    Ok((probes.with_spin(spin), warning))
 }
 
 /// The number of threads of a process.

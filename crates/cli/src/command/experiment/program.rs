@@ -134,12 +134,12 @@ pub(super) struct ProgramEnder {
 }
 
 impl ProgramEnder {
-    /// Waits for `patience`, then asks the program to end, and kills it two seconds later; a
+    /// Waits for `patience`, then asks the program to end, and kills it five seconds later; a
     /// program that has ended by then is left alone.
     pub(super) fn end(&self, patience: Duration) {
         std::thread::sleep(patience);
         self.send(Signal::SIGTERM);
-        std::thread::sleep(Duration::from_secs(2));
+        std::thread::sleep(Duration::from_secs(5));
         self.send(Signal::SIGKILL);
     }
 

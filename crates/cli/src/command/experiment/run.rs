@@ -34,7 +34,7 @@ use std::time::{Duration, Instant};
 /// The longest time that Ctrl-C waits until the program has ended and all is written.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The time after Ctrl-C in which the program may end by itself: the terminal sends the signal to it, too.
-const BY_ITSELF: Duration = Duration::from_millis(500);
+const BY_ITSELF: Duration = Duration::from_secs(3);
 /// The time between lists of processes or threads, where the kernel does not tell of them.
 pub(super) const LISTED: Duration = Duration::from_millis(20);
 /// The time between two readings of a value that has a threshold.
@@ -216,6 +216,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         events: args.on.clone(),
         pairs: vec![Pair::of_command(&args.on, alive)],
         process,
+        spin: args.spin.unwrap_or_default(),
         about,
     };
     let manager = managed.serve(&folder.manage()).map_err(failed)?;
