@@ -213,8 +213,7 @@ impl CounterPlan {
     }
 
     /// The sample of this counter in one counter block of `object`, ready to be cooked. It has a
-    /// base only if the counter needs one. If the base that is needed was not found, cooking the
-    /// sample gives [`CookError::NoBase`].
+    /// base only if the counter needs one and the object has that base.
     ///
     /// # Errors
     /// As [`value`](Self::value), and [`ValueError::OutsideBlock`] if the block ends before the
@@ -249,8 +248,8 @@ impl CounterPlan {
 }
 
 /// The columns of the counters of type [`CounterType::ABSENT_VALUES`], by which the instances of an
-/// object say which counters have no value: each for 64 counters. `None` stands for one with data
-/// that is no number.
+/// object say which counters have no value: each has the bits of 64 counters. An item is `None` if
+/// the data of that counter is not a number.
 fn absent_values(object: PerfObject<'_>) -> impl Iterator<Item = Option<Column>> {
     let counters = object.counters();
     let absent = counters.filter(|one| one.counter_type() == CounterType::ABSENT_VALUES);

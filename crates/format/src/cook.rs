@@ -141,8 +141,8 @@ impl fmt::Display for CookedValue {
 pub enum CookError {
     /// The type takes two samples and there is only one.
     NeedsTwoSamples,
-    /// The raw value, or its base, went backwards: another instance took the
-    /// name, or the counter was reset.
+    /// The raw value, or its base, went backwards: for example, another instance took the name, or
+    /// the counter was reset or wrapped.
     WentBackwards,
     /// No time passed between the samples, or too little for a rate, or the clock stood still.
     NoTimePassed,

@@ -159,7 +159,7 @@ pub enum WriteError {
     /// The definitions of a template, or its counter block, are too long for a 32-bit length.
     TooLong,
     /// The number of counters times the number of instances exceeds the number of the object's
-    /// bytes, since nearly all values were left out. A reader refuses such an object.
+    /// bytes. A reader refuses such an object.
     TooManyValues,
     /// The bytes given as whole objects are not a sequence of objects; the error of the parser says
     /// why.

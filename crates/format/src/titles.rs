@@ -133,7 +133,8 @@ pub struct Title {
 #[non_exhaustive]
 pub struct TitleFault {
     /// The index, from 0, of the string that is wrong, or of the first such string for
-    /// [`TitleFaultKind::More`]. For a fault at the end of the list, the number of its strings.
+    /// [`TitleFaultKind::More`]. For a fault at the end of the list, the number of the list's
+    /// strings.
     pub string: usize,
     /// The kind of the fault.
     pub kind: TitleFaultKind,

@@ -223,7 +223,7 @@ impl BlockWriter {
         (self.buffer.len(), self.objects)
     }
 
-    /// Removes the objects that were finished in this block after [`mark`](Self::mark) returned
+    /// Removes the objects that were added to this block after [`mark`](Self::mark) returned
     /// `mark`.
     pub fn rewind(&mut self, mark: (usize, u32)) {
         let header = len_at(&self.buffer, 24);

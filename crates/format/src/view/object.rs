@@ -469,9 +469,8 @@ impl<'a> Instance<'a> {
         self.definition
     }
 
-    /// The name of the instance. It is empty for an instance that is identified by its number, and
-    /// if the name lies outside the definition; [`name_fault`](Self::name_fault) tells the two
-    /// cases apart.
+    /// The name of the instance. It is empty if the instance has no name, and if the name lies
+    /// outside the definition; [`name_fault`](Self::name_fault) tells the two cases apart.
     #[must_use]
     pub fn name(self) -> InstanceName<'a> {
         InstanceName::new(self.name_bytes().unwrap_or_default(), self.code_page)
