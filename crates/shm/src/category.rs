@@ -91,11 +91,11 @@ impl CategoryBuilder {
         self
     }
 
-    /// Creates the file, which readers find from now on. Also removes the files of this user's
-    /// ended processes from the folder.
+    /// Creates the file, which readers find from now on. Also removes files from the folder that
+    /// ended processes of this user left there.
     ///
     /// # Errors
-    /// If the definitions are invalid, or the folder or file cannot be created.
+    /// If the definitions are invalid, or the folder or file cannot be created or used.
     pub fn publish(self) -> Result<PublishedCategory, PublishError> {
         PublishedCategory::publish(self.declared, self.folder)
     }
@@ -238,10 +238,10 @@ impl PublishedCategory {
         self.instance_with(name, Lifetime::Process, None)
     }
 
-    /// As [`instance`](Self::instance), with another lifetime and, if given, a unique number, by which
-    /// readers tell the instance from instances of the same name that other processes publish. Within
-    /// a category a name stands for one instance: an instance of this name that exists already is
-    /// returned, with its own lifetime and number.
+    /// As [`instance`](Self::instance), with another lifetime and, if given, a unique number, by
+    /// which readers tell the instance from instances of the same name that other processes
+    /// publish. If the category already has an instance of this name, that instance is returned,
+    /// with its own lifetime and number.
     ///
     /// # Errors
     /// As [`instance`](Self::instance).

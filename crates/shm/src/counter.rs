@@ -61,8 +61,8 @@ impl PublishedCounter {
     }
 
     /// Adds a number, which may be negative, to the counter. Readers take the sum for a number
-    /// without sign: -1 is 2^64 - 1. A number that may be below 0 is published as
-    /// `PERF_DOUBLE_RAW`, with [`set_double`](Self::set_double).
+    /// without sign: -1 is 2^64 - 1. For a number that may be below 0, declare the type
+    /// `PERF_DOUBLE_RAW` and call [`set_double`](Self::set_double).
     #[inline]
     pub fn increment_by(&self, number: i64) {
         self.add(number as u64);
@@ -139,9 +139,9 @@ impl Drop for ActiveTime<'_> {
 /// to the same counter.
 ///
 /// Value and base change together, and readers see both changes or neither. An update of 1 to 16
-/// operations and 0 to half a second (0 to 2^29 - 1 of another unit) is one atomic addition; any
-/// other update is four additions. Counting never waits; [`set`](Self::set) and [`get`](Self::get)
-/// may.
+/// operations and 0 to half a second (0 to 2^29 - 1 of another unit) is usually one atomic
+/// addition; any other update is four additions. Counting never waits; [`set`](Self::set) and
+/// [`get`](Self::get) may.
 #[derive(Clone, Debug)]
 pub struct PairCounter {
     cells: [Cell; 7],

@@ -292,8 +292,9 @@ fn check_text(what: &str, text: &str) -> Result<(), PublishError> {
     Ok(())
 }
 
-/// Whether a file can have a counter of this type with this base: the counter's value is a number, and
-/// it has a base, of the type of a base, exactly if its type needs one.
+/// Whether a file can have a counter of this type with this base. The type must be that of a number
+/// of 4 or 8 bytes, and not itself a base. `base_type` must be the type of a base if the counter's
+/// type needs one, and `None` otherwise.
 pub(crate) fn is_countable(counter_type: CounterType, base_type: Option<CounterType>) -> bool {
     let has_number = matches!(counter_type.size(), SizeFacet::Dword | SizeFacet::Large)
         && matches!(counter_type.kind(), CounterKind::Number(_) | CounterKind::Counter(_));

@@ -88,7 +88,7 @@ pub(crate) mod counter {
     pub(crate) const FLAGS: usize = 36;
 }
 
-/// Flag of a counter: its cells are in nanoseconds, whatever the clock of its
+/// Flag of a counter: its value, without the base, is in nanoseconds, whatever the clock of its
 /// type.
 pub(crate) const NANOSECONDS: u32 = 1;
 

@@ -37,7 +37,7 @@ pub(crate) fn folder_to_publish_in() -> io::Result<PathBuf> {
 pub(crate) struct Owner {
     pub(crate) pid: u64,
     /// The start time of the process: on Linux in clock ticks since the machine's start, on Windows
-    /// as a FILETIME.
+    /// as a FILETIME; 0 if it is not known.
     pub(crate) start: u64,
     /// The namespace that `pid` belongs to; 0 if it is not known, and on Windows, which has none.
     pub(crate) pid_namespace: u64,
@@ -99,8 +99,8 @@ fn is_being_made(file: &File, path: &Path) -> bool {
 }
 
 /// Whether a file is a file of counters of this version of the layout: by its first bytes or, if
-/// these are lost, by the form of its name, which [`publish`]'s callers choose. `false` for a file
-/// of another version, which is left to programs of that version.
+/// these are lost, by the form of its name. `false` for a file of another version, which is left to
+/// programs of that version.
 fn is_of_counters(file: &File, path: &Path) -> bool {
     if let Some([magic @ .., a, b, c, d]) = head(file)
         && magic == crate::layout::MAGIC
@@ -127,8 +127,8 @@ pub(crate) fn remove_abandoned(path: &Path) {
     }
 }
 
-/// Removes the files of this user's ended processes from a folder, of which at most 4096 entries
-/// are looked at.
+/// Removes the files that ended processes of this user published, or were about to publish, from a
+/// folder, of which at most 4096 entries are looked at.
 pub(crate) fn tidy_up(folder: &Path) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten().take(4096) {

@@ -189,7 +189,7 @@ pub(crate) struct After {
 }
 
 /// The value and the base at one moment, from the numbers of a read; `None` if a large update was
-/// made or an anchor renewed during the read.
+/// in progress, or an anchor was renewed, during the read.
 #[inline]
 pub(crate) fn settle(before: Before, between: Between, after: After) -> Option<(u64, u64)> {
     let Before { ended, value, base } = before;
@@ -277,8 +277,8 @@ impl<W: Word> Pair<'_, W> {
         self.ended.add(1, Ordering::Release);
     }
 
-    /// The value and the base at one moment; `None` if a large update was made or an anchor renewed
-    /// during the read.
+    /// The value and the base at one moment; `None` if a large update was in progress, or an anchor
+    /// was renewed, during the read.
     pub(crate) fn try_read(&self) -> Option<(u64, u64)> {
         let before = Before {
             ended: self.ended.get(Acquire),

@@ -39,8 +39,8 @@ pub(crate) fn system_folder() -> Option<PathBuf> {
 }
 
 /// The folder in which this process publishes by default: `/dev/shm/perfhive-UID`. Any user may
-/// create folders in `/dev/shm`: if the folder of this name belongs to another user, a folder with
-/// an unpredictable name takes its place.
+/// create folders in `/dev/shm`: if something of this name exists that is not a folder of this
+/// user, a folder with an unpredictable name takes its place.
 pub(crate) fn own_folder() -> io::Result<PathBuf> {
     let user = rustix::process::geteuid().as_raw();
     let memory = Path::new(SHARED_MEMORY);
@@ -89,8 +89,9 @@ pub(crate) fn owner_of(path: &Path) -> Option<User> {
     std::fs::symlink_metadata(path).ok().map(|meta| User(meta.uid()))
 }
 
-/// The users' folders, `perfhive-UID` and their replacements, each with its owner. Only folders that
-/// belong to the user in their name are listed.
+/// The users' folders, `perfhive-UID` and their replacements, each with its owner. Only folders
+/// that belong to the user in their name are listed: at most `MOST_OF_A_USER` of each user, and
+/// `MOST_FOLDERS` in all.
 #[cfg(feature = "reader")]
 pub(crate) fn users_folders() -> BTreeMap<PathBuf, User> {
     let entries = std::fs::read_dir(SHARED_MEMORY).into_iter().flatten().flatten();

@@ -212,8 +212,8 @@ fn locked_byte() -> OVERLAPPED {
     place
 }
 
-/// Locks the byte at [`LOCKED_AT`]. If another handle holds it, the function waits with `wait`, and
-/// fails without.
+/// Locks the byte at [`LOCKED_AT`]. If the lock of another handle prevents this, the function waits
+/// if `wait` is `true`, and fails otherwise.
 fn lock(file: &File, exclusive: bool, wait: bool) -> io::Result<()> {
     let flags = if exclusive { LOCKFILE_EXCLUSIVE_LOCK } else { 0 };
     let flags = if wait { flags } else { flags | LOCKFILE_FAIL_IMMEDIATELY };

@@ -362,7 +362,7 @@ fn put_values(
 }
 
 /// The value and the base of a pair, decoded from three copies of its cells that were made one
-/// after the other; `None` if a large update was made or an anchor renewed meanwhile.
+/// after the other; `None` if a large update was in progress, or an anchor was renewed, meanwhile.
 fn pair_of([first, second, third]: &[[u64; PAIR / 8]; 3]) -> Option<(u64, u64)> {
     let word = |cells: &[u64; PAIR / 8], at: usize| cells.get(at / 8).copied().unwrap_or(0);
     settle(

@@ -193,7 +193,7 @@ impl FileDefinition {
     /// proportion to the number of bytes, whatever the bytes are.
     ///
     /// # Errors
-    /// If the bytes are not a valid definition, with the reason and the offset.
+    /// If the bytes are not a valid definition.
     pub fn parse(bytes: &[u8], length: u64) -> Result<Self, LayoutError> {
         let live_at = Self::prefix(bytes, length)?;
         let definition = bytes.get(..live_at).ok_or_else(|| LayoutError::short(length))?;

@@ -61,9 +61,9 @@ impl Indexes {
         }
     }
 
-    /// The title indexes of a user's category. They are allotted if the category is new, except those
-    /// that it has from `before`: the category that was shown under its name until now. The indexes in
-    /// `in_use` stay with their categories. `None` if no indexes are left.
+    /// The title indexes of a user's category. A new category gets new indexes, except for what it
+    /// shares with `before`, the category of the same name that was shown until now. Indexes in
+    /// `in_use` are not allotted again. `None` if no indexes are left.
     pub(super) fn of(
         &mut self,
         definition: &FileDefinition,
@@ -118,8 +118,8 @@ impl Indexes {
         Some(index)
     }
 
-    /// Forgets the older half of a user's entries, except entries in use. Rarely called, since it
-    /// looks at all entries.
+    /// Forgets the older half of those entries of a user that are not in use. Rarely called, since
+    /// it looks at all entries.
     fn forget(&mut self, user: &User, in_use: &[Arc<CategoryIndexes>]) {
         let used: HashSet<&Arc<CategoryIndexes>> = in_use.iter().collect();
         let is_old = |known: &Known| known.user == *user && !used.contains(&known.indexes);

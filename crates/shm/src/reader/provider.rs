@@ -161,9 +161,9 @@ struct CategorySession {
     next_number: Arc<AtomicI32>,
     contents: Contents,
     names: HashMap<FileKey, Names>,
-    /// The file from which a category without instances was last read; `None` if there was no file
-    /// at the last collection. In a provider that replaces another, the key of no file before the
-    /// first collection.
+    /// The key of the file from which a category without instances was last read; `None` if there
+    /// was no file at the last collection. Before the first collection it is `None`, or the key of
+    /// no file if the provider replaces another.
     shown: Option<FileKey>,
     row: Vec<u64>,
 }
@@ -198,8 +198,8 @@ fn now() -> (i64, i64) {
 }
 
 impl CategorySession {
-    /// Writes the wanted instances, as far as time and room allow. Instances that are left out are
-    /// a fault.
+    /// Writes the wanted instances, as far as time and room allow. Instances that are left out for
+    /// lack of time or room are a fault.
     fn collect_instances(
         &mut self,
         members: &Members,
@@ -328,8 +328,9 @@ impl CategorySession {
     }
 
     /// Writes the values of the first file of a category without instances. Without a file or
-    /// values, the object is written without values; if the file's share of the block is too small,
-    /// the object is left out, with a fault.
+    /// values, and at the first collection from another file than before, the object is written
+    /// without values. If the file's share of the block is too small, the object is left out, with
+    /// a fault.
     fn collect_single(
         &mut self,
         members: &Members,

@@ -36,10 +36,10 @@ const MOST_GONE: usize = 64;
 /// [`Broker`](perfhive_engine::Broker): one provider for each category, whatever number of
 /// processes publish into it.
 ///
-/// Up to 64 categories that lost their publishers stay listed, without instances or values. If such a
-/// category is published again, its object and the counters that it had before keep their title
-/// indexes. A file that cannot be read is a fault of every answer to
-/// [`Global`](perfhive_engine::ObjectQuery::Global).
+/// Up to 64 categories that lost their publishers stay listed, without instances or values. If such
+/// a category is published again, its object and the counters that it had before keep their title
+/// indexes, unless only one of the two has instances. A file that cannot be read is a fault of
+/// every answer to [`Global`](perfhive_engine::ObjectQuery::Global).
 ///
 /// The broker's clock must count nanoseconds, as the default clock and Linux' clock do: with another
 /// clock, such as `NativeClock` of Windows, times of the performance counter would be wrong.
