@@ -98,8 +98,8 @@ fn begins_log(buffer: &[u8]) -> bool {
         && !buffer.starts_with(b"P\0E\0R\0F\0")
 }
 
-/// The samples of a binary log of perfmon. The log is read buffer by buffer, so a file of any size takes constant
-/// memory.
+/// The samples of a binary log of perfmon. The log is read buffer by buffer, so that memory does
+/// not grow with the number of samples.
 pub(crate) struct BinaryLog<R> {
     name: String,
     events: Events<R>,
@@ -140,12 +140,13 @@ struct Mark {
     number: u64,
     time: FileTime,
     /// The latest time among the samples from this one up to the next mark. Where the clock was set
-    /// back, it is later than the time of the last of these samples.
+    /// back, it may be later than the time of the last of these samples.
     latest: FileTime,
 }
 
 impl BinaryLog<BufReader<File>> {
-    /// Opens a log and reads it once. Names that got made-up indexes in earlier logs (`before`) keep these indexes.
+    /// Opens a log and reads all of it. Names that got made-up indexes in earlier logs (`before`)
+    /// keep these, unless this log has indexes for them.
     ///
     /// # Errors
     /// [`SourceErrorKind::Malformed`] where the log has no sample that can be read, [`SourceErrorKind::Mismatch`] where
@@ -159,7 +160,7 @@ impl BinaryLog<BufReader<File>> {
 }
 
 impl<R: Read + Seek> BinaryLog<R> {
-    /// Reads a log once; `name` is the file's name for messages, `before` has the names that got
+    /// Reads all of a log; `name` is the file's name for messages, `before` has the names that got
     /// made-up indexes in earlier logs.
     pub(crate) fn of(name: &str, input: R, before: &MadeUpNames) -> Result<Self, SourceError> {
         let failed = |cause| SourceError::new(SourceErrorKind::Unavailable, name, cause);

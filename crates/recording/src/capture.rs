@@ -110,7 +110,8 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Makes the folder of a capture, and writes the titles of every language of the source.
+    /// Makes the folder of a capture, and writes the titles of every language that can be read from
+    /// the source.
     ///
     /// # Errors
     /// If the folder exists and is not empty, cannot be written to, or if the source cannot be

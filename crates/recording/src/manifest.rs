@@ -83,7 +83,7 @@ pub(crate) fn is_manifest(file: &Path) -> bool {
 pub(crate) struct ListedFile {
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
-    /// The origin of a block, such as `registry`; `None` if the manifest does not state it.
+    /// The origin of a block, such as `registry`; `None` if the manifest states no valid one.
     pub(crate) label: Option<String>,
 }
 
@@ -185,8 +185,9 @@ struct Files<'a> {
 }
 
 impl Files<'_> {
-    /// The file of a manifest's entry; an error unless it is a file directly in the folder that no
-    /// earlier entry named.
+    /// The file of a manifest's entry. An error if the entry lacks a name or a size, if an earlier
+    /// entry named the file, or if the name is not one of a capture's: ASCII letters, digits, `_`,
+    /// `-` and `.`, with no `.` at the beginning.
     fn of(&mut self, entry: &Value) -> Result<ListedFile, String> {
         let name = entry.get("file").and_then(Value::as_str).ok_or("names no file")?;
         let bytes = entry.get("bytes").and_then(Value::as_u64).ok_or("tells no size")?;

@@ -72,8 +72,8 @@ pub(crate) fn is_recording(path: &Path) -> bool {
         && first == MAGIC
 }
 
-/// Whether a file has the sound header of a frame behind its first byte, where [`DAMAGED_BEGINNING`]
-/// says that it is searched; `false` for a file that cannot be read.
+/// Whether a sound header of a frame begins behind a file's first byte, in the part that
+/// [`DAMAGED_BEGINNING`] describes; `false` for a file that cannot be read.
 pub(crate) fn is_damaged_recording(path: &Path) -> bool {
     let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
     is_file && reader::has_frame_within(path, DAMAGED_BEGINNING).unwrap_or(false)

@@ -268,8 +268,8 @@ impl ReplaySource {
     }
 }
 
-/// The number that stands for a label as the origin of a frame, and the label itself; 0 and `None` without a label. The
-/// number is the same in every file, and is none that a live source has.
+/// The number of a frame's origin, which is made from the label, and the label itself; 0 and `None`
+/// without a label. A label gives the same number in every file. No live source has such a number.
 pub(crate) fn origin_of(label: Option<&str>) -> (u64, Option<Arc<str>>) {
     let Some(label) = label else { return (0, None) };
     let mut hasher = DefaultHasher::new();

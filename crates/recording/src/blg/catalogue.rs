@@ -46,8 +46,9 @@ pub(super) fn write(entries: &[Entry]) -> Vec<u8> {
     record
 }
 
-/// The entries of a catalogue up to the first damaged one. A machine, an object and a counter of an object have the
-/// spelling of their first entry in all, since readers take these names without regard to case.
+/// The entries of a catalogue up to the first damaged one. Names of machines, objects and counters
+/// that differ in case only are spelled in all entries as in the first one, since readers take them
+/// for the same.
 pub(super) fn read(record: &[u8]) -> Vec<Entry> {
     let mut entries = Vec::new();
     let mut spellings: HashMap<[String; 3], String> = HashMap::new();

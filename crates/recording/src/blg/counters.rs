@@ -293,8 +293,9 @@ impl Counters {
         }
     }
 
-    /// Makes the blocks of the sample; the next sample begins empty. An object with counters that have
-    /// different readings of one clock has no block: `Err` has the object's name.
+    /// Makes the blocks of the sample; the next sample begins empty. An object has no block if its
+    /// counters have different readings of one clock, or make no block for another reason: `Err`
+    /// has the object's name.
     pub(super) fn blocks(&mut self, names: &mut MadeUpNames) -> Vec<Result<Vec<u8>, String>> {
         let local = self.local.take();
         let present = || self.objects.iter().filter(|object| object.used > 0);

@@ -89,16 +89,17 @@ impl BinaryLogCounters {
         }
     }
 
-    /// Begins a further recording, in which indexes may stand for other names. The counters that are added from now on
-    /// are those of this recording. When samples are written, the recordings must follow in the same order
-    /// ([`BinaryLogWriter::next_recording`]).
+    /// Begins a further recording, in which title indexes may have other names. The counters that
+    /// are added from now on are those of this recording. When samples are written, the recordings
+    /// must follow in the same order ([`BinaryLogWriter::next_recording`]).
     pub fn next_recording(&mut self) {
         self.recording += 1;
     }
 
-    /// The path of the first counter that a recording has with another type or frequency than a recording before, or
-    /// with instances where that has none, or for which the machine's performance counter has another frequency than
-    /// for those before: its values cannot stand in the same log. `None` if there is no such counter.
+    /// The path of the first counter with values that cannot be in one log with those of the
+    /// counters before it; `None` if there is none. It is in an earlier recording too, and there it
+    /// has another type or frequency, or only one of the two has instances. Or it takes the
+    /// machine's performance counter, which has another frequency for a counter before it.
     #[must_use]
     pub fn conflict(&self) -> Option<&str> {
         self.conflict.as_deref()
@@ -163,8 +164,9 @@ pub struct BinaryLogWriter {
 }
 
 impl BinaryLogWriter {
-    /// Creates a log with these counters. A file that exists is replaced. `titles` is the English title database of the
-    /// machine, from which the log gets its names; `zone` is the time zone of the log's times.
+    /// Creates a log with these counters. A file that exists is replaced. `titles` is the English
+    /// title database of the machine, from which the log gets its list of titles; `zone` is the
+    /// time zone of the log's times.
     ///
     /// # Errors
     /// An error where the file cannot be created.
@@ -193,9 +195,10 @@ impl BinaryLogWriter {
         })
     }
 
-    /// Appends a sample; `time` is its time in UTC. A reading is left out if it has no raw value, if the log does not
-    /// have its counter, if the type or frequency of the counter has changed since it was added to the log's counters,
-    /// or if an earlier reading of the sample has the same counter and instance.
+    /// Appends a sample; `time` is its time in UTC. A reading is left out if it has no raw value,
+    /// if the log does not have its counter, if the counter's type or frequency, or whether it has
+    /// instances, has changed since it was added to the log's counters, or if an earlier reading of
+    /// the sample has the same counter and instance.
     ///
     /// # Errors
     /// An error where the file cannot be written.

@@ -19,8 +19,9 @@ pub(super) const JUMP: u8 = 2;
 /// The operation for segments without a prediction, as many as the following number says. Their lengths follow, and
 /// their bytes stand behind the operations.
 pub(super) const RAW: u8 = 3;
-/// The operation for segments that earlier segments of this sample predict, as many as the following number says. For
-/// each of them a number follows: how many segments further up its prediction lies.
+/// The operation for segments that earlier segments of this sample predict, as many as the
+/// following number says. For each of them a number follows: how many segments earlier its
+/// prediction lies.
 pub(super) const ALIKE: u8 = 4;
 
 /// The largest number of segments of a sample.

@@ -69,9 +69,9 @@ impl Encoder {
         &self.before.frames
     }
 
-    /// Takes the next sample. Its frames are kept until the sample after it is taken. Returns
-    /// whether the sample has the same objects, definitions and instances as the sample before:
-    /// only times and values differ.
+    /// Takes the next sample. Its frames are kept, since the sample after it is compared with them.
+    /// Returns whether the sample has the same objects, definitions and instances as the sample
+    /// before: only times and values differ.
     pub(super) fn take(&mut self, frames: &[Arc<Frame>]) -> bool {
         std::mem::swap(&mut self.before, &mut self.sample);
         self.changed.clear();
@@ -198,9 +198,10 @@ impl Encoder {
         }
     }
 
-    /// The number, in the sample before, of the counterpart of the segment `number`, for which the segment `next` is
-    /// not the counterpart; `None` if none is found, and for a segment of counters. `is_listed` says whether `places`
-    /// is filled for this sample; it is set when that is done.
+    /// The number, in the sample before, of the counterpart of the segment `number`; the segment
+    /// `next` there is known not to be the counterpart. `None` if none is found, and for a segment
+    /// of counters. `is_listed` says whether `places` is filled for this sample; it is set when
+    /// that is done.
     fn find(&mut self, number: usize, next: usize, is_listed: &mut bool) -> Option<usize> {
         let segment = *self.sample.segment(number)?;
         if segment.kind() == SegmentKind::Counters || self.before.segments.is_empty() {

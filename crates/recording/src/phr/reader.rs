@@ -167,7 +167,7 @@ struct Key {
     offset: u64,
     time: FileTime,
     /// The latest time among the samples from this keyframe up to the next one. Where the clock was
-    /// set back, it is later than the time of the last of these samples.
+    /// set back, it may be later than the time of the last of these samples.
     latest: FileTime,
 }
 
@@ -187,8 +187,8 @@ pub(crate) struct Reader {
     left_out: HashMap<TitleIndex, u64>,
     /// How many more bytes the definitions and heads may take.
     room: usize,
-    /// Length and checksum of the payloads of definitions and heads that were read: the file has
-    /// each of them twice.
+    /// Length and checksum of the payloads of definitions and heads that were read: a file usually
+    /// has each of them twice.
     known: HashSet<(u32, u32)>,
     machine: Option<String>,
     /// The damage that was found when the file was opened.
@@ -363,8 +363,9 @@ impl Reader {
         &self.damage
     }
 
-    /// The offset behind the last frame with a sound payload since the last keyframe; the keyframe's offset if none is
-    /// sound. Nothing behind that offset can be read. An error for a file that is damaged in too many places.
+    /// The offset behind the last frame with a sound payload since the last keyframe; the
+    /// keyframe's offset if none is sound. No sample behind that offset can be read. An error for a
+    /// file that is damaged in too many places.
     pub(crate) fn end_of_sound_frames(&mut self) -> Result<u64, SourceError> {
         if self.is_cut {
             return Err(error(&self.frames.path, SourceErrorKind::Malformed, TOO_DAMAGED));

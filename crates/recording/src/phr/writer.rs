@@ -196,9 +196,9 @@ impl RecordingWriter {
         })
     }
 
-    /// Appends a sample; one without frames is left out. `titles` are the source's names; those of an object are
-    /// written with its definitions, when these are new in the file or have changed. The writer keeps the sample's
-    /// frames until the next sample, which is compared with them.
+    /// Appends a sample; one without frames is left out. `titles` are the source's names; those of
+    /// an object are written with its definitions, when these are new in the file or have changed.
+    /// The writer keeps the sample's frames, since the next sample is compared with them.
     ///
     /// # Errors
     /// If the file cannot be written; samples that were written before stay readable. If the first

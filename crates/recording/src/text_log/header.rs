@@ -113,10 +113,10 @@ impl Header {
 }
 
 /// The paths of a text log's columns as the log has them, in their order; `None` if the file is not
-/// a text log. `encoding` means the same as for [`open`](crate::open).
+/// a text log or cannot be opened. `encoding` means the same as for [`open`](crate::open).
 ///
 /// # Errors
-/// If the file cannot be read.
+/// If the first line cannot be read.
 pub fn text_log_columns(
     path: impl AsRef<Path>,
     encoding: Option<FileEncoding>,
