@@ -7,11 +7,12 @@ use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 use std::sync::mpsc::{SyncSender, TrySendError};
 
-/// A place to which the records of an experiment go. Its methods run on the thread that delivers,
-/// not on a thread that measures.
+/// A place to which the records of an experiment go. Its methods do not run on threads that
+/// measure.
 ///
-/// Closures that take a batch and its sections are deliveries, and so is the sending side of a bounded channel. It
-/// never waits for the receiver: records for which the channel has no room are lost.
+/// Closures that take a batch and its sections are deliveries, and so is the sending side of a
+/// bounded channel, which does not wait for the receiver: records for which the channel has no room
+/// are lost.
 pub trait Delivery: Send {
     /// Takes a batch of records, and the sections that end with them. Returns the number of records
     /// for which the delivery had no room.
@@ -25,7 +26,8 @@ pub trait Delivery: Send {
     /// Takes the result of the experiment, after the last records.
     ///
     /// # Errors
-    /// As [`deliver`](Self::deliver).
+    /// An error where the result cannot be delivered. The end of the experiment names the error,
+    /// unless the delivery was [added later](crate::ExperimentHandle::deliver).
     fn end(&mut self, end: &ExperimentEnd) -> io::Result<()> {
         let _ = end;
         Ok(())

@@ -117,8 +117,9 @@ impl Interval {
         Self { name: name.into(), every, due: 0, missed: 0, closed: Arc::default() }
     }
 
-    /// Counts the intervals from `time`, on the clock of [`PerfEvent::time`]; 0 stands for the
-    /// first wait. Events that are due before the first wait are missed, and counted as such.
+    /// Counts the intervals from `time`, on the clock of [`PerfEvent::time`], or from the first
+    /// wait if `time` is 0. Events that are due before the first wait are missed, and counted as
+    /// such.
     #[must_use]
     pub fn since(self, time: u64) -> Self {
         Self { due: time, ..self }

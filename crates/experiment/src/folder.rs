@@ -133,8 +133,8 @@ fn arounds() -> Vec<PathBuf> {
     runtime.into_iter().chain([temporary]).collect()
 }
 
-/// Makes or finds the folder in which experiments have their folders: the preferred one of
-/// [`arounds`] that can be made.
+/// Makes or finds the folder in which experiments have their folders: the first one of [`arounds`]
+/// that exists or can be made. An error if another user can enter it.
 fn make_around() -> io::Result<PathBuf> {
     let mut failed = io::Error::from(io::ErrorKind::NotFound);
     for around in arounds() {

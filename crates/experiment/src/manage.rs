@@ -98,7 +98,7 @@ impl ExperimentManager {
     /// any other as [`io::ErrorKind::Other`].
     ///
     /// # Errors
-    /// Where the socket cannot be made.
+    /// Where the socket cannot be made, or no thread can be started.
     pub fn serve(
         path: &Path,
         handle: ExperimentHandle,

@@ -74,7 +74,8 @@ pub(crate) struct PerfRecord {
     pub(crate) told: PerfTold,
     pub(crate) process: u32,
     pub(crate) thread: u32,
-    /// The thread's stack pointer at a hit; `None` unless [`PerfPlace::has_stack`] asked for it.
+    /// The thread's stack pointer at a hit; `None` for a program of 32 bits, and unless
+    /// [`PerfPlace::has_stack`] asked for it.
     pub(crate) stack: Option<u64>,
 }
 

@@ -403,8 +403,9 @@ impl ExperimentHandle {
     }
 
     /// Starts (`true`) or stops recording in the bindings of this event source, or in all bindings
-    /// if `source` is `None`. Events of a stopped binding are counted as skipped. Returns the
-    /// number of these bindings.
+    /// if `source` is `None`. Returns the number of these bindings, which includes bindings with an
+    /// event source that has ended: these are not started again. Events of a stopped binding are
+    /// counted as skipped.
     pub fn set_running(&self, source: Option<&str>, running: bool) -> usize {
         self.each(source, |bound| bound.stopped.store(!running, Ordering::Relaxed))
     }

@@ -18,8 +18,8 @@ impl Spin {
         Self { limit: u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX), since: None }
     }
 
-    /// Whether the source should look again now that it found no event; `false` if it should sleep. If `true`, threads
-    /// that wait for this processor have run before.
+    /// Whether the source should look again now that it found no event; `false` if it should sleep.
+    /// Before it returns `true`, other threads that wait for this processor may run.
     pub(crate) fn goes_on(&mut self) -> bool {
         if self.limit == 0 {
             return false;

@@ -101,7 +101,8 @@ pub struct EventSummary {
     /// The number of events, or of sections.
     pub count: u64,
     /// In seconds: of events the time from the event to the end of its sample, of sections their
-    /// duration without the calls in them. Sections with unknown calls are left out.
+    /// duration without the calls in them. Sections for which this duration is not known are left
+    /// out.
     pub time: SummaryFigures,
     /// In seconds: of events the time that the sample took, of sections the processor time of their thread without
     /// the calls in them.
@@ -116,7 +117,7 @@ pub struct EventSummary {
 #[non_exhaustive]
 pub struct ExperimentSummary {
     /// A summary of the events of each source, name and kind, and one of the sections of each
-    /// source and name, in the order in which they first occurred.
+    /// source and name, in the order in which they were first delivered.
     pub events: Vec<EventSummary>,
     /// The number of starts without an end and of ends without a start.
     pub unmatched: u64,

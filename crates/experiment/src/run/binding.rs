@@ -37,8 +37,8 @@ pub(super) struct Bound {
     pub(super) filter: Mutex<Option<BoundFilter>>,
     /// Whether the filter has a term `seconds`.
     by_seconds: AtomicBool,
-    /// The number of delivered events, which counts for the limit where the filter is by `seconds`: whether it lets an
-    /// event through is known at the delivery only.
+    /// The number of delivered events, which is compared with the limit where the filter is by
+    /// `seconds`: only at the delivery is it known whether such a filter lets an event through.
     chosen: AtomicU64,
     /// Whether there is a filter: without one, an event takes no lock for it.
     pub(super) has_filter: AtomicBool,
@@ -52,7 +52,7 @@ pub(super) struct Bound {
 }
 
 /// The sensors of a context; an error where one of them is of all instances, even if there is only
-/// one now, or has no instance.
+/// one instance now.
 pub(crate) fn columns_of(context: &MeasurementContext) -> Result<Vec<RecordColumn>, MeasureError> {
     let mut columns = Vec::new();
     for reading in context.values()?.iter() {
@@ -134,8 +134,9 @@ impl Bound {
         events >= load(&self.limit)
     }
 
-    /// Counts an event that is delivered; `false` beyond the limit, where the filter is by `seconds`: more events than
-    /// the limit may then have got a record.
+    /// Counts an event that is about to be delivered. With a filter by `seconds`, more events than
+    /// the limit may have got a record: beyond the limit, the result is `false` and the event is
+    /// not counted.
     pub(super) fn is_within_limit(&self) -> bool {
         let is_beyond = self.by_seconds.load(Ordering::Relaxed) && self.is_full();
         self.chosen.fetch_add(u64::from(!is_beyond), Ordering::Relaxed);
