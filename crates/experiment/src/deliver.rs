@@ -26,7 +26,7 @@ pub trait Delivery: Send {
     /// Takes the result of the experiment, after the last records.
     ///
     /// # Errors
-    /// An error where the result cannot be delivered. The end of the experiment names the error,
+    /// An error where the result cannot be delivered; a panic is taken for one. The end of the experiment names the error,
     /// unless the delivery was [added later](crate::ExperimentHandle::deliver).
     fn end(&mut self, end: &ExperimentEnd) -> io::Result<()> {
         let _ = end;

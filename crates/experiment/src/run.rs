@@ -268,11 +268,11 @@ impl Experiment {
         let failures = failures.collect();
         let mut end = ExperimentEnd { summary, elapsed, bindings, failures };
         for delivery in &mut deliveries {
-            if let Err(error) = delivery.end(&end) {
+            if let Err(error) = delivering::caught(|| delivery.end(&end)) {
                 end.failures.push(error.to_string());
             }
         }
-        guests.iter_mut().for_each(|guest| drop(guest.end(&end)));
+        guests.iter_mut().for_each(|guest| drop(delivering::caught(|| guest.end(&end))));
         end
     }
 

@@ -258,6 +258,13 @@ impl MeasurementContext {
         self.of_all.get(asked).copied().unwrap_or(self.of_all.is_empty())
     }
 
+    /// The number of requested sensors, some of which may have no readings; `None` for a context of a
+    /// whole data source or group.
+    #[must_use]
+    pub fn requested(&self) -> Option<usize> {
+        Some(self.of_all.len()).filter(|count| *count > 0)
+    }
+
     /// The state of the context: which operation is possible next.
     #[must_use]
     pub fn state(&self) -> State {

@@ -55,11 +55,14 @@ pub(super) struct Bound {
 /// one instance now.
 pub(crate) fn columns_of(context: &MeasurementContext) -> Result<Vec<RecordColumn>, MeasureError> {
     let mut columns = Vec::new();
+    let lacks_instance = |columns: &[RecordColumn]| {
+        let what = format!("sensor {} of the context has no instance", columns.len() + 1);
+        Err(MeasureError::Refused(what.into()))
+    };
     for reading in context.values()?.iter() {
         // A sensor without an instance has no reading: this one is of a sensor behind it.
         if reading.asked > columns.len() {
-            let what = format!("sensor {} of the context has no instance", columns.len() + 1);
-            return Err(MeasureError::Refused(what.into()));
+            return lacks_instance(&columns);
         }
         let name = &reading.slot.name;
         // Values of an instance that appears later would stand in the column of this one.
@@ -76,7 +79,10 @@ pub(crate) fn columns_of(context: &MeasurementContext) -> Result<Vec<RecordColum
             raw_per_second: reading.raw_per_second,
         });
     }
-    Ok(columns)
+    match context.requested() {
+        Some(count) if count > columns.len() => lacks_instance(&columns),
+        _ => Ok(columns),
+    }
 }
 
 impl Bound {

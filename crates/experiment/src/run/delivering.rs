@@ -113,14 +113,18 @@ impl DeliveryOutcome {
     }
 }
 
-/// Delivers a batch to one delivery. A panic there is an error: other deliveries and the figures lose nothing by it.
+/// Delivers a batch to one delivery.
 fn delivered(
     delivery: &mut Box<dyn Delivery>,
     batch: &RecordBatch<'_>,
     sections: &[Section],
 ) -> io::Result<u64> {
-    let told = catch_unwind(AssertUnwindSafe(|| delivery.deliver(batch, sections)));
-    told.unwrap_or_else(|panic| {
+    caught(|| delivery.deliver(batch, sections))
+}
+
+/// Calls a delivery. A panic there is an error: other deliveries and the figures lose nothing by it.
+pub(super) fn caught<T>(call: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| {
         Err(io::Error::other(format!("the delivery {}", panicked(&*panic))))
     })
 }

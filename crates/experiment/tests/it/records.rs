@@ -2,10 +2,13 @@
 
 use super::{Burst, context, context_of, shown};
 use perfhive_experiment::{
-    EventFilter, EventKind, Experiment, Interval, JsonLines, PerfEvent, RecordBatch, Section,
-    SocketLines, ThresholdCrossing,
+    Delivery, EventFilter, EventKind, Experiment, ExperimentEnd, Interval, JsonLines, PerfEvent,
+    RecordBatch, Section, SocketLines, ThresholdCrossing,
 };
+use perfhive_format::{CounterSpec, CounterType, TitleIndex};
 use perfhive_testkit::alloc;
+use perfhive_testkit::script::{Row, block};
+use perfhive_testkit::shown::ShownBlock;
 use std::io::{self, Write};
 use std::sync::mpsc::{channel, sync_channel};
 use std::sync::{Arc, Mutex};
@@ -139,6 +142,32 @@ fn a_delivery_and_an_event_source_that_panic_are_failures_and_take_no_other_reco
     let lines = memory.lines();
     assert_eq!(lines.iter().filter(|line| line["kind"] == "record").count(), 49);
     assert_eq!(lines.last().unwrap()["kind"], "end");
+}
+
+/// A delivery that panics at the end of the experiment.
+struct EndsBadly;
+
+impl Delivery for EndsBadly {
+    fn deliver(&mut self, _: &RecordBatch<'_>, _: &[Section]) -> std::io::Result<u64> {
+        Ok(0)
+    }
+
+    fn end(&mut self, _: &ExperimentEnd) -> std::io::Result<()> {
+        panic!("no such shop");
+    }
+}
+
+#[test]
+fn a_delivery_that_panics_at_the_end_is_a_failure_and_others_get_the_end() {
+    let memory = Memory::default();
+    let builder = Experiment::builder().deliver(EndsBadly);
+    let experiment = builder.deliver(JsonLines::new(memory.clone())).start().unwrap();
+    experiment.bind(Burst::new(3), context(shown())).unwrap();
+    experiment.handle().deliver(EndsBadly);
+    let end = experiment.end();
+    let [failure] = end.failures.as_slice() else { panic!("{:?}", end.failures) };
+    assert!(failure.contains("no such shop"), "{failure}");
+    assert_eq!(memory.lines().last().unwrap()["kind"], "end");
 }
 
 #[test]
@@ -580,4 +609,11 @@ fn all_instances_are_refused_even_if_there_is_one() {
     assert!(experiment.bind(Burst::new(1), context_of(shown(), "main")).is_ok());
     let every = Duration::from_millis(1);
     assert!(ThresholdCrossing::new("x", context_of(shown(), "*"), every, 2.0, 1.0).is_err());
+    // Without an instance now there is no column.
+    let gauge = CounterSpec::new(TitleIndex(12), CounterType::PERF_COUNTER_RAWCOUNT);
+    let rows: &[Row<'_>] = &[];
+    let none = block("HOST", 1, &[(TitleIndex(10), &[gauge], rows)]);
+    let empty = ShownBlock::new(&[(10, "Engine"), (12, "Speed")], none).pooled();
+    let refused = experiment.bind(Burst::new(1), context_of(empty, "*"));
+    assert!(refused.unwrap_err().to_string().contains("sensor 1 of the context has no instance"));
 }
