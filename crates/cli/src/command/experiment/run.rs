@@ -2,7 +2,7 @@
 
 use super::around::Around;
 use super::managed::{Managed, Pair};
-use super::output::NamedFile;
+use super::output::{NamedFile, exclusive};
 use super::program::{HeldProgram, ProgramEnder};
 use super::sources::{LineEvents, SignalEvents};
 use super::table;
@@ -68,10 +68,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
             let standard = io::stdout().as_fd().try_clone_to_owned();
             Some(fs::File::from(standard.map_err(failed)?))
         }
-        Some(path) if !is_phr(path) => {
-            let file = fs::OpenOptions::new().write(true).create(true).truncate(false).open(path);
-            Some(file.map_err(|error| Failure::Source(format!("{}: {error}", path.display())))?)
-        }
+        Some(path) if !is_phr(path) => Some(exclusive(path)?),
         _ => None,
     };
     // Descriptors of lines come first, so that none that perfhive opens itself is taken for one it was started with.

@@ -36,7 +36,10 @@ struct Running {
 
 impl Running {
     fn new(folder: &Folder, events: &[&str], program: &[&str]) -> Self {
-        let file = folder.path().join("records.jsonl");
+        // Each experiment has a file of its own.
+        let mut files =
+            ["records.jsonl", "others.jsonl"].map(|name| folder.path().join(name)).into_iter();
+        let file = files.find(|file| !file.exists()).unwrap();
         let mut command = experiment(folder, &["run", "-o"]);
         command.arg(&file);
         for event in events {

@@ -373,6 +373,35 @@ fn recording_of_an_experiment_that_is_killed_has_what_was_delivered() {
 }
 
 #[test]
+fn file_of_a_running_experiment_is_not_taken_by_another() {
+    let folder = Folder::new();
+    let started = folder.path().join("started");
+    for name in ["records.jsonl", "records.phr"] {
+        let file = folder.path().join(name).display().to_string();
+        let args = ["run", "--on", "interval 5ms", "-o", &file, "--"];
+        let pipe = std::process::Stdio::piped();
+        let mut first = experiment(&folder, &args);
+        let mut first =
+            first.arg("cat").stdin(pipe).stderr(std::process::Stdio::null()).spawn().unwrap();
+        let begun = std::time::Instant::now();
+        while std::fs::metadata(&file).map_or(0, |file| file.len()) == 0 {
+            assert!(begun.elapsed().as_secs() < 60, "the first did not begin");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        let second = finish(experiment(&folder, &args).arg("touch").arg(&started));
+        // The end of its input ends the program.
+        drop(first.stdin.take());
+        assert!(first.wait().unwrap().success());
+        let said = second.fails(3);
+        assert!(said.contains(&format!("{file}: is being written by another program")), "{said}");
+        assert!(!started.exists());
+        let report = perfhive(["report", &file]).ok();
+        assert!(report.starts_with("cat "), "{report}");
+    }
+    is_tidy(&folder);
+}
+
+#[test]
 fn old_records_stay_where_nothing_begins() {
     let folder = Folder::new();
     for name in ["records.jsonl", "records.phr"] {
