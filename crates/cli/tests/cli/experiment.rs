@@ -70,6 +70,12 @@ fn a_call_that_never_comes_is_told() {
     let run = finish(&mut experiment(&folder, &args));
     assert_eq!(run.code, Some(0), "{}", run.err);
     assert!(run.err.contains("call chekout: no such call came"), "{}", run.err);
+    let run = finish(&mut experiment(&folder, &["run", "--on", "call *", "--", "true"]));
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert!(run.err.contains("call *: no call came"), "{}", run.err);
+    let program = compile(&folder, SHOP);
+    let run = finish(&mut experiment(&folder, &["run", "--on", "call *", "--", &program]));
+    assert!(run.err.contains("checkout") && !run.err.contains("no call came"), "{}", run.err);
 }
 
 /// A program in C with calls at named points.

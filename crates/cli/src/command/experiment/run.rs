@@ -247,7 +247,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     }
 }
 
-/// Warns of each wanted call that never came, with the names of at most ten other calls that did. Does not warn if
+/// Warns of each wanted call that never came, with the names of at most ten other calls that did; of `call *` if no call
+/// came at all. Does not warn if
 /// calls were filtered, skipped, missed or lost: a wanted one may be among them.
 fn tell_absent_calls(on: &[ExperimentEvent], names: Option<&CallNames>, end: &ExperimentEnd) {
     // The name of a call that was left out is not known: it may be a wanted one.
@@ -259,11 +260,18 @@ fn tell_absent_calls(on: &[ExperimentEvent], names: Option<&CallNames>, end: &Ex
     }
     let others = names.map(CallNames::others).unwrap_or_default();
     let others: Vec<&str> = others.iter().map(|(name, _)| &**name).take(10).collect();
+    let is_silent = |one: &BindingCounts| &*one.source != "call" || one.events == 0;
     for event in on {
         let ExperimentEvent::Call(name) = event else { continue };
+        if name == "*" {
+            if end.bindings.iter().all(is_silent) {
+                warn(&format!("{event}: no call came"));
+            }
+            continue;
+        }
         let came = end.summary.events.iter().any(|one| *one.name == **name);
         match others.join(", ") {
-            _ if came || name == "*" => {}
+            _ if came => {}
             none if none.is_empty() => warn(&format!("{event}: no such call came")),
             others => {
                 warn(&format!(
