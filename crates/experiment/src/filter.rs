@@ -9,7 +9,7 @@
 //! | `type = start` | `point`, `start` or `end` |
 //! | `seconds > 0.01` | the duration of the section that the event ends |
 //! | `'Working Set' > 100000000` | the value of a sensor, in quotes |
-//! | `every 10` | each tenth of the events that `pid`, `tid`, `name` and `type` let through |
+//! | `every 10` | each tenth of the events that `pid`, `tid`, `name` and `type` let through; not together with `seconds` |
 //!
 //! The terms `pid`, `tid`, `name`, `type` and `every` are decided before the sensors are read, so
 //! that an event that they leave out costs no sample.
@@ -93,7 +93,7 @@ impl Comparison {
 }
 
 /// The reason why a text is not a filter, or why a binding cannot have a filter: a sensor's name in
-/// the filter fits no sensor of the binding, or several of them.
+/// the filter fits no sensor of the binding, or several of them; or `seconds` and `every` are together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadFilter(String);
 
@@ -116,6 +116,7 @@ impl FromStr for EventFilter {
             terms.push(term);
             rest = behind.trim_start();
             if rest.is_empty() {
+                fit_together(&terms)?;
                 return Ok(Self { rules: vec![Rule { name: None, kind: None, terms }] });
             }
             let expected = || BadFilter(format!("expected 'and' before {rest:?}"));
@@ -125,6 +126,18 @@ impl FromStr for EventFilter {
             }
             rest = behind.trim_start();
         }
+    }
+}
+
+/// Fails if there are both `seconds` and `every` (a number above 1) among the terms of a filter: nothing would be recorded.
+fn fit_together(terms: &[Term]) -> Result<(), BadFilter> {
+    let is_by_seconds = terms.iter().any(|term| matches!(term, Term::Seconds(..)));
+    match terms.iter().find(|term| matches!(term, Term::Every(2..))) {
+        Some(Term::Every(number)) if is_by_seconds => Err(BadFilter(format!(
+            "'seconds' and 'every {number}' cannot be in one filter: every takes away starts and ends before their \
+             sections are made, which alone have seconds"
+        ))),
+        _ => Ok(()),
     }
 }
 
@@ -254,8 +267,8 @@ impl EventFilter {
     /// with this context.
     ///
     /// # Errors
-    /// A sensor of the filter that the context does not have, or has several times; a context that
-    /// experiments do not take.
+    /// A sensor of the filter that the context does not have, or has several times; both `seconds` and
+    /// `every`, by [`and`](Self::and); a context that experiments do not take.
     pub fn check(&self, context: &MeasurementContext) -> Result<(), MeasureError> {
         let columns = columns_of(context)?;
         let bound = self.clone().bound(&columns);
@@ -263,10 +276,12 @@ impl EventFilter {
     }
 
     /// The filter, prepared for records with these columns; an error if a sensor of the filter
-    /// names no column or several columns.
+    /// names no column or several columns, or if an event must pass both `seconds` and `every`.
     pub(crate) fn bound(self, columns: &[RecordColumn]) -> Result<BoundFilter, BadFilter> {
         let mut rules = Vec::new();
         for Rule { name, kind, terms } in self.rules {
+            // They may be of several texts, joined by `and`.
+            fit_together(&terms)?;
             let mut sensors = Vec::new();
             for term in &terms {
                 if let Term::Sensor(name, comparison, limit) = term {

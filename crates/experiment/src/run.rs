@@ -238,7 +238,7 @@ impl Experiment {
     /// filter lets through.
     ///
     /// # Errors
-    /// As [`bind`](Self::bind); a filter with a sensor that the context does not have.
+    /// As [`bind`](Self::bind); a filter that [`EventFilter::check`] refuses.
     pub fn bind_where(
         &self,
         source: impl EventSource + 'static,

@@ -292,7 +292,7 @@ fn events_that_where_leaves_out_are_counted_as_filtered() {
     let file = folder.path().join("records.jsonl");
     let args = ["run", "--on", "call checkout", "--on", "call paid", "--where", "seconds > 3600"];
     let mut command = experiment(&folder, &args);
-    command.args(["--where", "call paid: type = point and every 10", "-o"]).arg(&file).arg("--");
+    command.args(["--where", "call paid: type = point", "-o"]).arg(&file).arg("--");
     let run = finish(command.arg(&program));
     assert_eq!(run.code, Some(0), "{}", run.err);
     assert!(run.err.contains("150 events were filtered"), "{}", run.err);
@@ -311,6 +311,15 @@ fn events_that_where_leaves_out_are_counted_as_filtered() {
     for wrong in ["second > 1", "call other: pid = 1", "'No Such Sensor' > 1", "seconds > -1"] {
         let args = ["run", "--on", "call paid", "--where", wrong, "--", "true"];
         finish(&mut experiment(&folder, &args)).fails(2);
+    }
+    // Together they would leave nothing, in one text or in two.
+    for wrong in [&["seconds > 1 and every 10"][..], &["seconds > 1", "call paid: every 10"]] {
+        let mut command = experiment(&folder, &["run", "--on", "call paid"]);
+        for filter in wrong {
+            command.args(["--where", filter]);
+        }
+        let said = finish(command.args(["--", "true"])).fails(2);
+        assert!(said.contains("every takes away starts and ends"), "{said}");
     }
     is_tidy(&folder);
 }

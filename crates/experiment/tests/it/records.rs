@@ -313,6 +313,14 @@ fn events_that_a_filter_leaves_out_are_counted_as_filtered() {
         assert_eq!(records as u64, kept, "{filter}");
     }
     let experiment = Experiment::builder().start().unwrap();
+    // Each tenth event leaves no pair of a start and an end, which sections are made of.
+    let error = "seconds > 1 and every 10".parse::<EventFilter>().unwrap_err().to_string();
+    assert!(error.contains("every takes away"), "{error}");
+    "every 1 and seconds > 1".parse::<EventFilter>().unwrap();
+    let of = |text: &str| text.parse::<EventFilter>().unwrap();
+    let both = of("every 10").and(&of("seconds > 1"));
+    let error = experiment.bind_where(Burst::new(1), context(shown()), both).unwrap_err();
+    assert!(error.to_string().contains("every takes away"), "{error}");
     let unknown: EventFilter = "'Torque' > 1".parse().unwrap();
     let error = experiment.bind_where(Burst::new(1), context(shown()), unknown).unwrap_err();
     assert!(error.to_string().contains("test.host/Engine/Speed#main"), "{error}");
