@@ -255,12 +255,18 @@ fn correction(global: &Global, error: &QueryError, path: &str) -> Option<String>
     let is_missing = |one: &&Reading| matches!(one.value, Err(NoValue::NoSuchInstance));
     if let Some(missing) = query.readings_of(id).find(is_missing) {
         let whole: CounterPath = meant.parse().ok()?;
-        let wanted = whole.instance?.to_string();
+        let wanted = whole.instance.as_ref()?.to_string();
         let names = query.instance_names(missing);
         let near = nearest(&wanted, names.iter().map(String::as_str), 1);
-        return Some(format!("\\{}({})\\{}", whole.object, near.first()?, whole.counter));
+        return Some(with_instance(&whole, &whole.object.to_string(), near.first()?));
     }
     Some(meant)
+}
+
+/// The text of a path with another object and instance, on the machine that the path names.
+fn with_instance(path: &CounterPath, object: &str, instance: &str) -> String {
+    let machine = path.machine.as_ref().map(|machine| format!("\\\\{machine}"));
+    format!("{}\\{object}({instance})\\{}", machine.unwrap_or_default(), path.counter)
 }
 
 /// The failure for a path with an unknown object or counter, for commands that show no readings; `None` for any other
@@ -605,7 +611,7 @@ pub(crate) fn missing_instances(query: &Query) -> Vec<String> {
         let names = query.instance_names(reading);
         let wanted = path.instance.as_ref().map(ToString::to_string).unwrap_or_default();
         let near = nearest(&wanted, names.iter().map(String::as_str), 3);
-        let corrected = |name: &&str| format!("\\{object}({name})\\{}", path.counter);
+        let corrected = |name: &&str| with_instance(path, &object, name);
         let note = match near.first().map(corrected) {
             _ if names.is_empty() => {
                 format!("{path}: object {object:?} has no instances at the moment")

@@ -71,6 +71,21 @@ fn counters_of_another_machine_alone_have_their_times() {
     assert!(read.starts_with("2026-11-23 10:00:00"), "{read}");
 }
 
+/// Without its machine, the path would be that of the first machine.
+#[test]
+fn suggested_paths_keep_their_machine() {
+    let folder = Folder::new();
+    let (_, source) = log(&folder);
+    for path in [
+        r"\\B\Process(xx)\Working Set",
+        r"\\B\Process(xx)\Working Sets",
+        r"\\B\Proces(xx)\Working Set",
+    ] {
+        let run = perfhive(["get", "-s", &source, path]);
+        assert!(run.err.ends_with(&format!("rite '{PROCESS}'\n")), "{path}: {}", run.err);
+    }
+}
+
 #[test]
 fn counters_of_several_machines_keep_their_machine() {
     let folder = Folder::new();
