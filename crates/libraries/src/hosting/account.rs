@@ -212,8 +212,8 @@ impl Account {
         }
     }
 
-    /// Notes the objects that the library gave when asked for them, or the reason why it gave none
-    /// (`failure`). A failure begins a pause, and the quarantine after several failures in a row.
+    /// Notes the objects that the library gave when asked for them (it may have none at the moment), or the
+    /// reason why it did not answer (`failure`). A failure begins a pause, and the quarantine after several failures in a row.
     pub(crate) fn discovered(&self, failure: Option<&str>, known: &KnownObjects) {
         self.change(LOCK_PATIENCE, |record| match failure {
             Some(message) => {
@@ -223,11 +223,14 @@ impl Account {
                 record.pause(pause, now());
             }
             None => {
-                // If objects were known before, only a collection proves that the library works.
-                if record.known.is_empty() {
-                    record.in_a_row = 0;
+                // An answer without objects says nothing about those that another program was given.
+                if !known.is_empty() {
+                    // If objects were known before, only a collection proves that the library works.
+                    if record.known.is_empty() {
+                        record.in_a_row = 0;
+                    }
+                    record.known = known.clone();
                 }
-                record.known = known.clone();
                 // The answer ends a quarantine for being slow.
                 record.quarantined &= record.in_a_row >= QUARANTINE_AFTER;
                 record.answered_in_time();

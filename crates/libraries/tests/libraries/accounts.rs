@@ -202,6 +202,32 @@ fn known_slow_library_gets_more_than_the_patience() {
     assert_eq!(second.see().instances, Some(2), "{:?}", second.lines());
 }
 
+/// An answer without objects is an answer: the library was slow, and is asked again by every program.
+#[test]
+fn answer_without_objects_ends_the_quarantine_of_a_slow_library() {
+    let folder = Folder::new("slow-empty");
+    let library = folder.compile("tests/libraries/zoo.c");
+    let reader = || {
+        broker(registration(&library, "!takes its time and has nothing"), |options| {
+            let options = options.accounts(folder.0.join("accounts")).look_every(Duration::ZERO);
+            options.patience(Duration::from_millis(1)).pause(Duration::ZERO)
+        })
+    };
+    let global = Ask::new(ObjectQuery::Global);
+    for _ in 0..4 {
+        reader().collect(&global);
+    }
+    let mut fifth = reader();
+    let (_, faults) = fifth.collect(&global);
+    assert_eq!(faults[0].kind, FaultKind::Quarantined, "{faults:?}");
+    until(&mut fifth, "no answer", |reader| reader.state() == ProviderState::Idle);
+    let mut next = reader();
+    next.broker.catalogue(&Ask::nothing()).unwrap();
+    assert_eq!(next.state(), ProviderState::Idle, "{:?}", next.status());
+    let (_, faults) = next.collect(&global);
+    assert_eq!(&*faults[0].message, "did not say within 1ms what it offers");
+}
+
 /// A reader with a short deadline does not use up the patience of the next one.
 #[test]
 fn slow_library_is_waited_for_after_a_reader_with_a_short_deadline() {

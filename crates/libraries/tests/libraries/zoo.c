@@ -384,7 +384,7 @@ PERFHIVE_EXPORT DWORD CollectZoo(LPWSTR value, LPVOID *data, LPDWORD bytes, LPDW
         sleep(3600);
     if (is("sleeps now and then") && call == 3)
         sleep(2);
-    if (is("takes its time"))
+    if (is("takes its time") || is("takes its time and has nothing"))
         usleep(1500000);
     if (is("leaves processes") || is("leaves processes and crashes"))
         leave_processes();
@@ -413,7 +413,8 @@ PERFHIVE_EXPORT DWORD CollectZoo(LPWSTR value, LPVOID *data, LPDWORD bytes, LPDW
         *bytes = 8;
         return ERROR_MORE_DATA;
     }
-    if (is("has nothing") || (is("ends with the first Close") && opened < 1))
+    if (is("has nothing") || is("takes its time and has nothing") ||
+        (is("ends with the first Close") && opened < 1))
         return ERROR_SUCCESS;
 
     DWORD rows = is("is large") ? 20000 : is("has one") ? 1 : is("has a thousand") ? 1000 : 2;

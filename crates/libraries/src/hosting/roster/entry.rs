@@ -170,12 +170,10 @@ impl Entry {
                 }
                 account.refusal().filter(|_| quarantined).or(Some((ProviderState::Failed, failure)))
             }
-            None if known.is_empty() => {
-                Some((ProviderState::Idle, "offers no objects at the moment".to_string()))
-            }
             None => {
                 account.discovered(None, &known);
-                None
+                let idle = || (ProviderState::Idle, "offers no objects at the moment".to_string());
+                known.is_empty().then(idle)
             }
         };
         match &refusal {
