@@ -322,7 +322,8 @@ impl Script<'_> {
     }
 
     /// Reads a condition and returns whether it holds, always `false` unless `does` is true: `a -gt
-    /// b`, or several comparisons with `-and` or `-or` between them, joined from the left.
+    /// b`, or several comparisons with `-and` or `-or` between them, joined from the left. As in PowerShell, a comparison
+    /// is not calculated if those before it decide.
     fn condition(&mut self, does: bool) -> Result<bool, String> {
         let mut holds = self.comparison(does)?;
         while let Some(Kind::Word(word)) = self.peek() {
@@ -332,8 +333,9 @@ impl Script<'_> {
                 _ => return Err(self.unexpected()),
             };
             self.at += 1;
-            let next = self.comparison(does)?;
-            holds = if is_and { holds && next } else { holds || next };
+            let is_open = holds == is_and;
+            let next = self.comparison(does && is_open)?;
+            holds = if is_open { next } else { holds };
         }
         Ok(holds)
     }

@@ -51,6 +51,9 @@ fn arithmetic_is_that_of_powershell() {
         ("$x = 1\nIf (($x + 1) * 2 -ge 4) {$x = 9}", 9.0),
         ("$bits = $OS.substring(0,2)\nIf ($bits -eq '64') {$x = 3} Else {$x = $Nothing}", 3.0),
         ("If (($OS -ne '64-BIT windows') -or (1 -eq 2)) {$x = 3} Else {$x = 4}", 4.0),
+        ("$n = 0; $x = 1; If (($n -ne 0) -and (5 / $n -gt 1)) {$x = 2}", 1.0),
+        ("$n = 0; $x = 1; If (($n -eq 0) -or (5 / $n -gt 1)) {$x = 2}", 2.0),
+        ("$x = 1; If (1 -eq 2 -and $Nothing -eq 3 -or 4 -eq 4) {$x = 2}", 2.0),
         ("$y = 'a'; $y = 2; $x = $y", 2.0),
         (
             "$OS = [string] $OS.ToUpper()\nswitch ($OS)\n{\n'A' {$x = $Nothing}\n\
