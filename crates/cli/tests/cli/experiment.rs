@@ -594,6 +594,51 @@ fn signals_and_lines_are_events() {
     assert!(wrong.fails(1).contains("line ./no-fifo: No such file"));
 }
 
+/// The number of events in the row of an event of this name; 0 without one.
+fn count_of(figures: &str, event: &str) -> u64 {
+    let row = figures.lines().find_map(|line| line.strip_prefix(event)).unwrap_or_default();
+    let count = row.split_whitespace().nth(1).unwrap_or_default();
+    count.replace(',', "").parse().unwrap_or(0)
+}
+
+#[test]
+fn lines_and_signals_that_wait_when_the_program_ends_are_events() {
+    let folder = Folder::new();
+    let fifo = folder.path().join("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let line = format!("line {}", fifo.display());
+    // All lines are in the FIFO, or were read from it, when the program ends.
+    let script = format!("seq 1 5000 > {}", fifo.display());
+    let run = finish(&mut experiment(&folder, &["run", "--on", &line, "--", "sh", "-c", &script]));
+    assert_eq!((run.code, count_of(&run.err, &line)), (Some(0), 5000), "{}", run.err);
+    let of_file = |lines: &str| {
+        let path = folder.file("lines", lines);
+        let mut command = experiment(&folder, &["run", "--on", "line 0", "--", "true"]);
+        finish(command.stdin(std::fs::File::open(path).unwrap()))
+    };
+    let run = of_file(&"line\n".repeat(5000));
+    assert_eq!((run.code, count_of(&run.err, "line 0")), (Some(0), 5000), "{}", run.err);
+    // What would be measured for too long is counted.
+    let run = of_file(&format!("{}\n", "x".repeat(999)).repeat(4000));
+    let missed = run.err.split("line 0: ").nth(1).and_then(|text| text.split_once(' '));
+    let missed: u64 = missed.unwrap_or_default().0.replace(',', "").parse().unwrap_or(0);
+    let events = count_of(&run.err, "line 0");
+    assert!(missed > 0 && events > 1000 && events + missed == 4000, "{}", run.err);
+    // A writer that goes on keeps no experiment alive.
+    let mut writer = Command::new("yes");
+    let file = std::fs::File::options().read(true).write(true).open(&fifo).unwrap();
+    let mut writer = writer.stdout(file).spawn().unwrap();
+    let run = finish(&mut experiment(&folder, &["run", "--on", &line, "--", "true"]));
+    writer.kill().unwrap();
+    writer.wait().unwrap();
+    assert!(run.code == Some(0) && count_of(&run.err, &line) > 0, "{}", run.err);
+    for _ in 0..10 {
+        let args = ["run", "--on", "signal USR1", "--", "sh", "-c", "kill -USR1 $PPID"];
+        let run = finish(&mut experiment(&folder, &args));
+        assert_eq!((run.code, count_of(&run.err, "signal USR1")), (Some(0), 1), "{}", run.err);
+    }
+}
+
 #[test]
 fn value_that_crosses_a_threshold_is_an_event() {
     let folder = Folder::new();

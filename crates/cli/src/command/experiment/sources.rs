@@ -37,7 +37,17 @@ impl EventSource for SignalEvents {
     }
 
     fn wait(&mut self) -> io::Result<Option<PerfEvent>> {
-        Ok(self.signals.forever().next().map(|_| PerfEvent::now(&self.name)))
+        loop {
+            // Read before the signals, so that one that came before closing is among them. Once closed, nothing is
+            // waited for.
+            let is_closed = self.signals.is_closed();
+            if self.signals.wait().next().is_some() {
+                return Ok(Some(PerfEvent::now(&self.name)));
+            }
+            if is_closed {
+                return Ok(None);
+            }
+        }
     }
 
     fn closer(&self) -> Closer {
@@ -50,12 +60,22 @@ impl EventSource for SignalEvents {
     }
 }
 
+/// How many bytes of those that wait when the source is closed are read for events, at most. The lines beyond them are
+/// counted as missed.
+const MOST_AT_END: u64 = 1 << 20;
+
 /// An event for each line that comes on a descriptor that this process was started with, or in a FIFO.
 pub(super) struct LineEvents {
     name: Arc<str>,
     file: File,
     /// The number of lines that were read and are not returned as events yet.
-    lines: usize,
+    lines: u64,
+    missed: u64,
+    /// The number of bytes that are still to be read after the source was closed: those that waited then. What comes later
+    /// is no event, so that a writer that goes on keeps no experiment alive. `None` before.
+    rest: Option<u64>,
+    /// How many of these bytes are read for events.
+    measured: u64,
     /// A socket that becomes readable when the source is closed.
     closed: UnixStream,
     close: Arc<UnixStream>,
@@ -89,7 +109,17 @@ impl LineEvents {
 
     fn of(name: &str, file: File) -> io::Result<Self> {
         let (closed, close) = UnixStream::pair()?;
-        Ok(Self { name: name.into(), file, lines: 0, closed, close: Arc::new(close) })
+        let (name, close) = (name.into(), Arc::new(close));
+        let (lines, missed, rest, measured) = (0, 0, None, MOST_AT_END);
+        Ok(Self { name, file, lines, missed, rest, measured, closed, close })
+    }
+
+    /// The number of bytes that wait to be read. Of a regular file it may be too large, since the file has an end.
+    fn waiting(&self) -> u64 {
+        match self.file.metadata() {
+            Ok(about) if about.is_file() => about.len().max(MOST_AT_END),
+            _ => rustix::io::ioctl_fionread(&self.file).unwrap_or(MOST_AT_END),
+        }
     }
 }
 
@@ -122,11 +152,19 @@ impl EventSource for LineEvents {
                 Err(nix::errno::Errno::EINTR) => continue,
                 Err(error) => return Err(error.into()),
             }
-            // Lines that come after the source was closed, when the program has ended, are no events.
-            if waited.get(1).and_then(PollFd::any) == Some(true) {
-                return Ok(None);
+            let ready = |at: usize| waited.get(at).and_then(PollFd::any) == Some(true);
+            let (is_there, is_closed) = (ready(0), ready(1));
+            match self.rest {
+                // The file may have become readable before closing, and behind the look at it.
+                None if is_closed => {
+                    self.rest = Some(self.waiting());
+                    continue;
+                }
+                Some(rest) if rest == 0 || !is_there => return Ok(None),
+                _ => {}
             }
-            let length = match self.file.read(&mut bytes) {
+            let mut rest = (&self.file).take(self.rest.unwrap_or(u64::MAX));
+            let length = match rest.read(&mut bytes) {
                 Ok(length) => length,
                 // Another process has read what was there, or a signal came.
                 Err(error) if is_for_now(&error) => continue,
@@ -136,7 +174,16 @@ impl EventSource for LineEvents {
                 return Ok(None);
             }
             let read = bytes.get(..length).unwrap_or_default();
-            self.lines = read.iter().filter(|byte| **byte == b'\n').count();
+            let lines = read.iter().filter(|byte| **byte == b'\n').count() as u64;
+            if let Some(rest) = &mut self.rest {
+                *rest = rest.saturating_sub(length as u64);
+                if self.measured == 0 {
+                    self.missed += lines;
+                    continue;
+                }
+                self.measured = self.measured.saturating_sub(length as u64);
+            }
+            self.lines = lines;
         }
         self.lines -= 1;
         Ok(Some(PerfEvent::now(&self.name)))
@@ -148,6 +195,6 @@ impl EventSource for LineEvents {
     }
 
     fn missed(&self) -> u64 {
-        0
+        self.missed
     }
 }
