@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// The most events that wait, and the most processes with an awaited end.
+/// The most events and messages of the kernel that wait, and the most processes with an awaited end.
 const MOST: usize = 1 << 16;
 /// The length in bytes of the longest name that the kernel keeps of a process.
 const LONGEST_NAME: usize = 15;
@@ -39,6 +39,8 @@ const LONGEST_NAME: usize = 15;
 const LOOKS: u8 = 5;
 /// The size of the socket's receive buffer, in bytes.
 const ROOM: usize = 8 << 20;
+/// How long a process may take from the change of its name until the kernel tells of its `execve`, or of its end.
+const BECOMING: u64 = 10_000_000;
 /// How long the kernel may take to answer the request for its reports.
 const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
@@ -73,8 +75,9 @@ struct Wish {
 /// Where the events come from.
 #[derive(Debug)]
 enum From {
-    /// From the kernel: the number of the next message of each processor.
-    Kernel { socket: OwnedFd, next: HashMap<u32, u32> },
+    /// From the kernel: the messages of starts and ends that were read and are no events yet, and the number of the next
+    /// message of each processor.
+    Kernel { socket: OwnedFd, told: VecDeque<Told>, next: HashMap<u32, u32> },
     /// From lists of /proc at this interval: the processes of the last list, and those that may still change their
     /// name by an `execve`, with the number of lists in which the name is read again.
     Lists { every: Duration, known: HashSet<u32>, young: Vec<(u32, u8)> },
@@ -86,7 +89,8 @@ impl Processes {
     /// the ends of a name are wanted, those of processes that already run are reported, too.
     ///
     /// Names are those that the kernel keeps: the program's file name, cut to 15 bytes, unless the process
-    /// changes it before the event is read.
+    /// changes it before the event is read. The start of a process that has become yet another program by then is
+    /// missed.
     ///
     /// # Errors
     /// Where the kernel reports nothing and there is no /proc, or no descriptor is left.
@@ -101,7 +105,10 @@ impl Processes {
         every: Duration,
     ) -> io::Result<Self> {
         match kernel() {
-            Some(socket) => Self::with(names, From::Kernel { socket, next: HashMap::new() }),
+            Some(socket) => {
+                let (told, next) = (VecDeque::new(), HashMap::new());
+                Self::with(names, From::Kernel { socket, told, next })
+            }
             None => Self::by_lists(names, every),
         }
     }
@@ -201,7 +208,10 @@ impl Processes {
             let time = clock::now();
             looked_at.retain_mut(|(process, looks)| {
                 *looks -= 1;
-                self.started(*process, time) == Some(false) && *looks > 0
+                let mut buffer = [0; 32];
+                name_of(*process, &mut buffer)
+                    .is_some_and(|name| !self.started(name, *process, time))
+                    && *looks > 0
             });
             if let From::Lists { young, .. } = &mut self.from {
                 *young = looked_at;
@@ -209,9 +219,31 @@ impl Processes {
             gone.into_iter().for_each(|process| self.ended(process, time));
             return Ok(());
         }
-        let mut bytes = [0; 4096];
+        self.receive()?;
         while self.events.len() < MOST {
-            let From::Kernel { socket, next } = &mut self.from else { return Ok(()) };
+            let From::Kernel { told, .. } = &mut self.from else { return Ok(()) };
+            let Some(told) = told.pop_front() else { return Ok(()) };
+            if told.kind == EXIT {
+                self.ended(told.process, told.time);
+                continue;
+            }
+            let mut buffer = [0; 32];
+            // A process that was already reaped has no name any more.
+            match name_of(told.process, &mut buffer) {
+                Some(name) if self.is_of_last_start(told.process)? => {
+                    self.started(name, told.process, told.time);
+                }
+                _ => self.missed += 1,
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the messages that the kernel has sent, without waiting.
+    fn receive(&mut self) -> io::Result<()> {
+        let From::Kernel { socket, told: all, next } = &mut self.from else { return Ok(()) };
+        let mut bytes = [0; 4096];
+        while all.len() < MOST {
             let (length, _) = match rustix::net::recv(&*socket, &mut bytes[..], RecvFlags::DONTWAIT)
             {
                 Ok(length) => length,
@@ -234,23 +266,44 @@ impl Processes {
             // A message in another order makes a negative gap.
             let gap = i32::try_from(gap).map_or(0, |gap| u64::from(gap.unsigned_abs()));
             (self.missed, self.gaps) = (self.missed + gap, self.gaps + gap);
-            match told.kind {
-                // A process that was already reaped has no name any more.
-                EXEC if self.started(told.process, told.time).is_none() => self.missed += 1,
-                EXIT if told.process == told.thread => self.ended(told.process, told.time),
-                _ => {}
+            if told.kind == EXEC || (told.kind == EXIT && told.process == told.thread) {
+                all.push_back(told);
             }
         }
         Ok(())
     }
 
-    /// Adds the start of a process if its name is wanted with starts, and awaits its end if the
-    /// name is wanted with ends. Returns whether the name is wanted at all; `None` where it cannot
-    /// be read, mostly since the process is gone.
-    fn started(&mut self, process: u32, time: u64) -> Option<bool> {
-        let mut buffer = [0; 32];
-        let name = name_of(process, &mut buffer)?;
-        let Some((name, wish)) = self.names.get_key_value(name) else { return Some(false) };
+    /// Whether the name that a process had before this call is that of its last start which was taken from the messages:
+    /// not where it has become yet another program. The kernel changes the name first and tells of the `execve` once the
+    /// program is loaded. Until shortly before then the process has no command line, and none either while it ends: what
+    /// it does is then waited for.
+    fn is_of_last_start(&mut self, process: u32) -> io::Result<bool> {
+        let is_changing = !is_program(process);
+        let until = clock::now() + BECOMING;
+        loop {
+            self.receive()?;
+            let From::Kernel { socket, told, .. } = &self.from else { return Ok(true) };
+            let left = until.saturating_sub(clock::now());
+            match told.iter().find(|told| told.process == process) {
+                Some(next) => return Ok(next.kind == EXIT),
+                // What the process did may be in a message that is not read yet.
+                None if told.len() >= MOST => return Ok(false),
+                None if !is_changing => return Ok(true),
+                None if left == 0 => return Ok(false),
+                None => {}
+            }
+            let left = Timespec::try_from(Duration::from_nanos(left)).unwrap_or(PATIENCE);
+            match poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&left)) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Adds the start of a process of this name if the name is wanted with starts, and awaits its end if the
+    /// name is wanted with ends. Returns whether the name is wanted at all.
+    fn started(&mut self, name: &str, process: u32, time: u64) -> bool {
+        let Some((name, wish)) = self.names.get_key_value(name) else { return false };
         let (name, wish) = (Arc::clone(name), *wish);
         if wish.end {
             let mut alive = locked(&self.alive.0);
@@ -261,7 +314,7 @@ impl Processes {
         if wish.start {
             self.push(name, EventKind::Start, process, time);
         }
-        Some(true)
+        true
     }
 
     fn ended(&mut self, process: u32, time: u64) {
@@ -423,7 +476,8 @@ fn name_of(process: u32, buffer: &mut [u8; 32]) -> Option<&str> {
 
 /// Whether a process runs a program: a thread of the kernel and a process that has already ended have no command line.
 fn is_program(process: u32) -> bool {
-    std::fs::read(format!("/proc/{process}/cmdline")).is_ok_and(|line| !line.is_empty())
+    let file = std::fs::File::open(format!("/proc/{process}/cmdline"));
+    file.and_then(|mut file| file.read(&mut [0])).is_ok_and(|length| length > 0)
 }
 
 /// The IDs of the processes in /proc.

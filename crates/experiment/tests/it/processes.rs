@@ -52,6 +52,37 @@ fn each_of_a_thousand_short_processes_is_an_event_where_the_kernel_tells() {
 }
 
 #[test]
+fn process_that_becomes_another_program_at_once_is_not_counted_twice() {
+    let folder = Folder::new();
+    let [first, second] = ["one", "two"].map(|name| format!("{name}{}", std::process::id()));
+    for (program, name) in [("env", &first), ("true", &second)] {
+        std::fs::copy(format!("/usr/bin/{program}"), folder.path(name)).unwrap();
+    }
+    let wanted = [(first.as_str(), EventKind::Start), (&second, EventKind::Point)];
+    let processes = Processes::watch(&wanted, Duration::from_millis(20)).unwrap();
+    if processes.every().is_some() {
+        eprintln!("not tested: the kernel does not tell this user of processes");
+        return;
+    }
+    let experiment = Experiment::builder().start().unwrap();
+    experiment.bind(processes, context(shown())).unwrap();
+    for _ in 0..500 {
+        let mut command = Command::new(folder.path(&first));
+        assert!(command.arg(folder.path(&second)).status().unwrap().success());
+    }
+    let end = experiment.end();
+    let [first, second, ended] =
+        [(&first, EventKind::Start), (&second, EventKind::Start), (&second, EventKind::End)]
+            .map(|(name, kind)| counts(&end, name, kind));
+    let (missed, unmatched) = (end.bindings[0].missed, end.summary.unmatched);
+    let all = format!("{first} {second} {ended}, missed {missed}, unmatched {unmatched}");
+    // Between the end of a program's loading and the kernel's message of it a name is still taken for the earlier one.
+    // One of some ten thousand starts meets that moment.
+    assert!(first <= 500 && second <= 505 && first + second + missed >= 1000, "{all}");
+    assert!(first > 0 && second > 0 && ended <= second && unmatched <= 5, "{all}");
+}
+
+#[test]
 fn end_without_start_is_an_event_of_processes_that_ran_before() {
     let folder = Folder::new();
     let [first, second] = ["early", "sooner"].map(|name| format!("{name}{}", std::process::id()));

@@ -124,7 +124,7 @@ fn losses(text: &mut String, palette: Palette, end: &ExperimentEnd) {
                 match &*one.source {
                     "call" => ", or have too many names",
                     "process" => {
-                        "; of any process of the machine: one without a name any more counts once for start and end"
+                        "; of any process of the machine: one with an unknown name counts once for start and end"
                     }
                     _ => "",
                 }
