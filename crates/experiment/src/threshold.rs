@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The event source of a sensor's value that crosses a threshold. A start happens when the value
-/// rises to the upper limit, and an end when the value then falls below the lower limit: the time
-/// between them is a section. The value is read at an interval; changes between two readings are
-/// not seen.
+/// reaches the upper limit or has reached it at the first reading, and an end when it then falls
+/// below the lower limit: the time between them is a section. The value is read at an interval;
+/// changes between two readings are not seen.
 ///
 /// With two limits (hysteresis), a value that trembles around one of them is one event.
 pub struct ThresholdCrossing {

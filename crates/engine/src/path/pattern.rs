@@ -11,8 +11,8 @@ pub struct NamePattern {
     pieces: Vec<String>,
 }
 
-/// One character of a path, whether a caret stood before it, and the offset in the path, in bytes, of the
-/// caret or, without one, of the character.
+/// One character of a path, whether a caret escapes it, and the offset in the path, in bytes, of
+/// that caret or, without one, of the character.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token {
     pub(super) c: char,

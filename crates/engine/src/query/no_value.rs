@@ -13,8 +13,8 @@ use std::sync::Arc;
 pub enum NoValue {
     /// The counter type takes two samples, and there is no usable sample before this one.
     NeedsTwoSamples,
-    /// The counter type takes two samples, and the instance was not in the sample before, or cannot
-    /// be told apart there from others of its name.
+    /// The counter type takes two samples, and the instance was not in the sample before, or is
+    /// known by its name only, which more or fewer instances had there.
     Born,
     /// The instance was in the sample before and is gone.
     Vanished,

@@ -219,7 +219,7 @@ fn cut(frame: &Frame, number: u32, start: u32, out: &mut Vec<Segment>) {
 }
 
 /// The counters that identify an instance of an object, in the order of [`IDENTIFIERS`]; `None`
-/// for each that the object lacks, and for all if it has no instances.
+/// for each that the object lacks, and for all while it has no instance.
 fn identifiers(object: PerfObject<'_>) -> [Option<CounterDefinition<'_>>; IDENTIFIERS.len()] {
     let mut found = [None; IDENTIFIERS.len()];
     if object.instance_count() > 0 {
