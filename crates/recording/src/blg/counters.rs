@@ -195,7 +195,9 @@ impl Counters {
             format!("{name} has {left_out} counters more than are read of counters one by one")
         });
         let clocks = self.other_clocks.iter().map(|(machine, count)| {
-            format!("\\\\{machine} has {count} counters of another clock than its first ones, which are left out")
+            format!(
+                "\\\\{machine}: counters of another clock than its first ones are left out: {count}"
+            )
         });
         objects.chain(clocks).collect()
     }

@@ -248,8 +248,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
 }
 
 /// Warns of each wanted call that never came, with the names of at most ten other calls that did; of `call *` if no call
-/// came at all. Does not warn if
-/// calls were filtered, skipped, missed or lost: a wanted one may be among them.
+/// came at all. Does not warn if calls were filtered, skipped, missed or lost: a wanted one may be among them.
 fn tell_absent_calls(on: &[ExperimentEvent], names: Option<&CallNames>, end: &ExperimentEnd) {
     // The name of a call that was left out is not known: it may be a wanted one.
     let is_whole = |one: &BindingCounts| {
