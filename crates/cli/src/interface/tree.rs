@@ -11,8 +11,8 @@ pub(crate) struct Tree {
 /// An object of the tree.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TreeObject {
-    /// The number and the label of the source; `None` for objects of the only source, and for those whose paths all
-    /// sources are asked for.
+    /// The number and the label of the source; `None` for objects of the only source, and for objects with paths that
+    /// all sources are asked for.
     pub(crate) source: Option<(usize, String)>,
     /// The name of the object in the shown language.
     pub(crate) name: String,

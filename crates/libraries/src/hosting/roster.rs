@@ -128,7 +128,7 @@ impl ExtensionRoster {
         }
     }
 
-    /// Asks the libraries that may have wanted objects and whose question is due, all at the same
+    /// Asks the libraries that may have wanted objects and are due to be asked, all at the same
     /// time. Waits for their answers no longer than the patience of a reader, and no longer than half
     /// of the time until the deadline of `ask`. Does not wait for a library for which readers already
     /// waited in vain. Returns whether anything new is known.

@@ -23,7 +23,7 @@ pub(super) struct Container {
 }
 
 impl Container {
-    /// The container whose control group has this path; `None` if the path does not look like that
+    /// The container with the control group of this path; `None` if the path does not look like that
     /// of a container.
     pub(super) fn of(path: &[u8]) -> Option<Self> {
         let (runtime, id) = recognise(path)?;
