@@ -6,8 +6,8 @@ use crate::text::records::{Records, Shape};
 use crate::text::style::{Palette, Style};
 use crate::text::table::Layout;
 use crate::text::time::local;
-use crate::unfinished::{created, refuse_for_text, write_whole};
-use perfhive::CalendarTime;
+use crate::unfinished::{created, refuse_for_text, refuse_input, write_whole};
+use perfhive::{CalendarTime, SourceAddress};
 use perfhive_view::{Detail, KEYS, LOCAL_KEYS, Row};
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -84,10 +84,12 @@ impl Output {
     }
 
     /// The output to the given file, or to standard output for `None` and `-`. Where the command line names no
-    /// format, a file name that ends in `.csv`, `.tsv`, `.json` or `.jsonl` chooses the format.
-    pub(crate) fn to(global: &Global, file: Option<&Path>) -> Self {
+    /// format, a file name that ends in `.csv`, `.tsv`, `.json` or `.jsonl` chooses the format. Fails if the file is what is read.
+    pub(crate) fn to(global: &Global, file: Option<&Path>) -> Result<Self, Failure> {
         let output = Self::new(global);
-        let Some(path) = file.filter(|path| *path != Path::new("-")) else { return output };
+        let Some(path) = file.filter(|path| *path != Path::new("-")) else { return Ok(output) };
+        let read = global.source.parse().map(|at: SourceAddress| at.files()).unwrap_or_default();
+        refuse_input(&read, path)?;
         let palette = Palette(global.color == When::Always);
         let ending = path.extension().and_then(|ending| ending.to_str());
         let format = match ending.filter(|_| !global.has_format) {
@@ -97,7 +99,7 @@ impl Output {
             _ => output.format,
         };
         let file = Some((OnceCell::new(), path.to_path_buf()));
-        Self { format, palette, terminal: false, escapes: false, file, ..output }
+        Ok(Self { format, palette, terminal: false, escapes: false, file, ..output })
     }
 
     /// The precision with which a table shows numbers: `usual`, unless the command line asks for

@@ -179,3 +179,17 @@ pub(crate) fn write_whole(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), Fa
         .map_err(|error| Failure::Source(format!("{}: {error}", path.display())))?;
     unfinished.finish()
 }
+
+/// Fails if the output is one of the files that are read, also if another path or a symbolic link leads to it. A hard
+/// link is not recognised.
+pub(crate) fn refuse_input(inputs: &[PathBuf], output: &Path) -> Result<(), Failure> {
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    let Some(written) = real(output) else { return Ok(()) };
+    match inputs.iter().any(|input| real(input).as_ref() == Some(&written)) {
+        true => {
+            let what = format!("{} is what is read; name another file", output.display());
+            Err(Failure::Usage(what))
+        }
+        false => Ok(()),
+    }
+}

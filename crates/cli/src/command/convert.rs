@@ -11,7 +11,7 @@ use crate::paths::add_paths;
 use crate::session::Session;
 use crate::signals::Signals;
 use crate::text::escape::Escaped;
-use crate::unfinished::Unfinished;
+use crate::unfinished::{Unfinished, refuse_input};
 use perfhive::recording::{
     BinaryLogCounters, BinaryLogWriter, RecordingOptions, RecordingWriter, TextForm, TextLogWriter,
     TextZone, text_log_columns,
@@ -447,19 +447,5 @@ pub(super) fn push_written(text: &mut String, output: &Output, file: &Path, size
         let fields = [Field::Text(&file), Field::Unsigned(samples), Field::Unsigned(bytes)];
         records.row(text, fields);
         records.end(text);
-    }
-}
-
-/// Fails if the output is one of the files that are read, also if another path or a symbolic link leads to it. A hard
-/// link is not recognised.
-pub(super) fn refuse_input(inputs: &[PathBuf], output: &Path) -> Result<(), Failure> {
-    let real = |path: &Path| std::fs::canonicalize(path).ok();
-    let Some(written) = real(output) else { return Ok(()) };
-    match inputs.iter().any(|input| real(input).as_ref() == Some(&written)) {
-        true => {
-            let what = format!("{} is what is read; name another file", output.display());
-            Err(Failure::Usage(what))
-        }
-        false => Ok(()),
     }
 }

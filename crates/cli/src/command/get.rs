@@ -28,7 +28,7 @@ pub(super) fn run(global: &Global, args: &Get) -> Outcome {
     let faults = session.faults.clone();
     let mut query = session.query()?;
     let paths = fail_if_all_absent(add_paths(&mut query, global, &args.paths)?)?;
-    let output = Output::to(global, args.choice.output.as_deref());
+    let output = Output::to(global, args.choice.output.as_deref())?;
     let rows_of =
         |query: &Query, history: Option<&History>| rows_of(query, &paths, args, &output, history);
 

@@ -1,6 +1,6 @@
 //! `perfhive relog`: the options and the output of Windows' relog, as far as scripts rely on them.
 
-use super::convert::{LogForm, Selected, columns, refuse_input, to_binary, to_log};
+use super::convert::{LogForm, Selected, columns, to_binary, to_log};
 use super::typeperf::{add_known_paths, counters_of, form_of, refuse_existing};
 use crate::args::{Global, Relog as Args};
 use crate::failure::{Exit, Failure, Outcome};
@@ -8,7 +8,7 @@ use crate::output::Output;
 use crate::session::Session;
 use crate::signals::Signals;
 use crate::text::time::zone_at;
-use crate::unfinished::write_whole;
+use crate::unfinished::{refuse_input, write_whole};
 use perfhive::recording::{TextZone, text_log_columns};
 use perfhive::{Ask, FileTime, Snapshot, Source as _, SourceAddress, Span};
 use std::path::{Path, PathBuf};

@@ -82,7 +82,7 @@ pub(super) fn run(global: &Global, args: &Watch) -> Outcome {
         );
         Selection::default()
     };
-    let output = Output::to(global, args.choice.output.as_deref());
+    let output = Output::to(global, args.choice.output.as_deref())?;
     let mut head = String::new();
     let live = query.is_live();
     let face = if args.choice.wide {

@@ -530,6 +530,21 @@ fn program_ends_by_itself_after_ctrl_c() {
     assert!(saved.exists());
 }
 
+/// A file of a tebibyte, which holds nothing: what is beyond the limit is not read, and told.
+#[test]
+fn file_of_lines_without_end_does_not_keep_the_experiment() {
+    let folder = Folder::new();
+    let path = folder.path().join("lines");
+    let file = std::fs::File::create(&path).unwrap();
+    file.set_len(1 << 40).unwrap();
+    let mut command = experiment(&folder, &["run", "--on", "line 0", "--", "true"]);
+    command.stdin(std::fs::File::open(&path).unwrap());
+    let run = finish(&mut command);
+    assert_eq!(run.code, Some(3), "{}", run.err);
+    assert!(run.err.contains("more lines waited"), "{}", run.err);
+    is_tidy(&folder);
+}
+
 #[test]
 fn processes_of_a_name_are_events() {
     let folder = Folder::new();

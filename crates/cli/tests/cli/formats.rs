@@ -283,6 +283,20 @@ fn the_manual_is_complete() {
 }
 
 #[test]
+fn a_result_is_not_written_to_the_log_that_is_read() {
+    let folder = Folder::new();
+    let log = "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",\"\\\\A\\Memory\\Pages\"\r\n\
+               \"11/24/2026 10:00:00.000\",\"7\"\r\n";
+    let file = folder.file("a.csv", log);
+    let source = format!("file:{file}");
+    for command in ["get", "watch"] {
+        let run = perfhive([command, "-s", &source, r"\Memory\Pages", "-o", &file]);
+        assert!(run.fails(2).contains("is what is read"));
+    }
+    assert_eq!(std::fs::read_to_string(file).unwrap(), log);
+}
+
+#[test]
 fn a_format_that_is_named_wins_over_the_ending_of_the_file() {
     let folder = Folder::new();
     let log = "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\",\"\\\\A\\Memory\\Pages\"\r\n\

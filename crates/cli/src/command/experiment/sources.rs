@@ -63,6 +63,9 @@ impl EventSource for SignalEvents {
 /// How many bytes of those that wait when the source is closed are read for events, at most. The lines beyond them are
 /// counted as missed.
 const MOST_AT_END: u64 = 1 << 20;
+/// How many bytes of those that wait when the source is closed are read at all, at most: of more, an error tells that
+/// lines are left.
+const MOST_READ_AT_END: u64 = 64 << 20;
 
 /// An event for each line that comes on a descriptor that this process was started with, or in a FIFO.
 pub(super) struct LineEvents {
@@ -76,6 +79,9 @@ pub(super) struct LineEvents {
     rest: Option<u64>,
     /// How many of these bytes are read for events.
     measured: u64,
+    /// Whether more bytes waited when the source was closed than are read.
+    is_cut: bool,
+    is_socket: bool,
     /// A socket that becomes readable when the source is closed.
     closed: UnixStream,
     close: Arc<UnixStream>,
@@ -86,10 +92,11 @@ impl LineEvents {
     pub(super) fn inherited(name: &str, descriptor: u32) -> io::Result<Self> {
         // A file that is opened again is read from its beginning, whatever the program reads of it. Only a socket
         // cannot be opened again. A FIFO may have lines of a writer that has gone, which is not waited for.
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
         let path = format!("/proc/self/fd/{descriptor}");
         let file = match rustix::fs::open(path, flags, Mode::empty()) {
-            Err(Errno::NXIO) => copied(descriptor)?,
+            // One of another user cannot be opened again either.
+            Err(Errno::NXIO | Errno::ACCESS) => copied(descriptor)?,
             opened => opened?.into(),
         };
         Self::of(name, file)
@@ -110,8 +117,20 @@ impl LineEvents {
     fn of(name: &str, file: File) -> io::Result<Self> {
         let (closed, close) = UnixStream::pair()?;
         let (name, close) = (name.into(), Arc::new(close));
-        let (lines, missed, rest, measured) = (0, 0, None, MOST_AT_END);
-        Ok(Self { name, file, lines, missed, rest, measured, closed, close })
+        let is_socket = file.metadata()?.file_type().is_socket();
+        let (lines, missed, rest, measured, is_cut) = (0, 0, None, MOST_AT_END, false);
+        Ok(Self { name, file, lines, missed, rest, measured, is_cut, is_socket, closed, close })
+    }
+
+    /// Reads without waiting, and no more than the rest after closing.
+    fn read(&self, bytes: &mut [u8]) -> io::Result<usize> {
+        let most = self.rest.unwrap_or(u64::MAX).min(bytes.len() as u64) as usize;
+        let bytes = bytes.get_mut(..most).unwrap_or_default();
+        // The copy of a socket waits as the socket does, if another process has read what was there.
+        match self.is_socket {
+            true => Ok(rustix::net::recv(&self.file, bytes, rustix::net::RecvFlags::DONTWAIT)?.0),
+            false => (&self.file).read(bytes),
+        }
     }
 
     /// The number of bytes that wait to be read. Of a regular file it may be too large, since the file has an end.
@@ -157,14 +176,19 @@ impl EventSource for LineEvents {
             match self.rest {
                 // The file may have become readable before closing, and behind the look at it.
                 None if is_closed => {
-                    self.rest = Some(self.waiting());
+                    let waiting = self.waiting();
+                    self.is_cut = waiting > MOST_READ_AT_END;
+                    self.rest = Some(waiting.min(MOST_READ_AT_END));
                     continue;
+                }
+                Some(0) if self.is_cut => {
+                    let what = "more lines waited when the program ended than are read then; the last ones are lost";
+                    return Err(io::Error::other(what));
                 }
                 Some(rest) if rest == 0 || !is_there => return Ok(None),
                 _ => {}
             }
-            let mut rest = (&self.file).take(self.rest.unwrap_or(u64::MAX));
-            let length = match rest.read(&mut bytes) {
+            let length = match self.read(&mut bytes) {
                 Ok(length) => length,
                 // Another process has read what was there, or a signal came.
                 Err(error) if is_for_now(&error) => continue,
