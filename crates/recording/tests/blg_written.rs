@@ -396,4 +396,14 @@ fn a_machine_with_another_clock_in_a_later_recording_is_a_conflict() {
     assert_eq!(conflict(("ONE", 3_000_000)), None);
     assert_eq!(conflict(("TWO", 10_000_000)), None);
     assert_eq!(conflict(("ONE", 10_000_000)).as_deref(), Some(r"\Shop\Returns/sec"));
+    // Of two files that are read as one recording.
+    let mut counters = BinaryLogCounters::default();
+    for frequency in [3_000_000, 10_000_000] {
+        let mut query = Query::new(clocked("ONE", frequency, 4)).unwrap();
+        query.add(r"\Shop\Sales/sec").unwrap();
+        while query.collect().is_ok() {
+            query.readings().iter().for_each(|one| counters.add(&query, one));
+        }
+    }
+    assert_eq!(counters.conflict(), Some(r"\Shop\Sales/sec"));
 }

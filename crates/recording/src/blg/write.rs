@@ -47,7 +47,15 @@ impl BinaryLogCounters {
     pub fn add(&mut self, query: &Query, reading: &Reading) {
         let Some(raw) = &reading.raw else { return };
         let key = (self.recording, Arc::clone(&reading.machine), reading.object, reading.counter);
-        if self.places.contains_key(&key) {
+        if let Some(known) = self.places.get(&key).map(|place| self.entries.get(*place)) {
+            // The machine may have another clock from a later file of the recording on.
+            let new = frequency(reading.counter_type, raw);
+            let has_other_clock = known.is_some_and(|known| {
+                new != known.frequency && new != 0 && uses(known, Clock::Perf)
+            });
+            if has_other_clock {
+                self.conflict.get_or_insert_with(|| query.english_path_of(reading).to_string());
+            }
             return;
         }
         let (object, counter) = query.english_names_of(reading);
