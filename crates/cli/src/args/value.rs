@@ -135,6 +135,12 @@ pub(super) fn object(text: &str) -> Result<String, std::convert::Infallible> {
     Ok(if name.is_empty() { text } else { name }.to_string())
 }
 
+/// A number of digits and at most one point; the standard library would also accept "inf", "1e9" and signs.
+fn decimal(text: &str) -> Option<f64> {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    text.parse().ok().filter(|_| is_plain)
+}
+
 /// A time in seconds, or in the unit behind the number (ms, s, m, h). An error if it is shorter than a millisecond
 /// or longer than a day.
 pub(super) fn interval(text: &str) -> Result<Duration, String> {
@@ -151,11 +157,7 @@ pub(super) fn interval(text: &str) -> Result<Duration, String> {
     } else {
         (text.as_str(), 1.0)
     };
-    // Only digits are accepted: the standard library would also accept "inf", "1e9" and signs.
-    if !number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
-        return Err(expected());
-    }
-    let seconds = number.parse::<f64>().map_err(|_| expected())? * factor;
+    let seconds = decimal(number).ok_or_else(expected)? * factor;
     if seconds < 0.001 {
         return Err("an interval is at least a millisecond".to_string());
     }
@@ -169,11 +171,9 @@ pub(super) fn interval(text: &str) -> Result<Duration, String> {
 pub(super) fn spin(text: &str) -> Result<Duration, String> {
     let text = text.trim().to_ascii_lowercase();
     let units = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
-    let time = units.iter().find_map(|(unit, factor)| {
-        let number = text.strip_suffix(unit)?;
-        let is_number = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-        number.parse::<f64>().ok().filter(|_| is_number).map(|number| number * factor)
-    });
+    let time = units
+        .iter()
+        .find_map(|(unit, factor)| decimal(text.strip_suffix(unit)?).map(|number| number * factor));
     let time = time.filter(|time| (1e-6..=3600.0).contains(time)).map(Duration::from_secs_f64);
     time.ok_or_else(|| "expected a time from 1us to 3600s, such as 200us, 0.5ms or 1s".to_string())
 }
@@ -204,9 +204,7 @@ pub(super) fn every(text: &str) -> Result<NonZeroU64, String> {
 /// 1,000,000.
 pub(super) fn speed(text: &str) -> Result<f64, String> {
     let text = text.trim().trim_end_matches('x');
-    let is_number = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let speed = text.parse::<f64>().ok().filter(|_| is_number);
-    let speed = speed.filter(|speed| (0.001..=1e6).contains(speed));
+    let speed = decimal(text).filter(|speed| (0.001..=1e6).contains(speed));
     speed.ok_or_else(|| "expected a number from 0.001 to 1000000, such as 10 or 0.5".to_string())
 }
 
@@ -218,8 +216,7 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
         (_, Some(number)) => (number, 24.0),
         _ => return interval(&text),
     };
-    let is_number = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let time = number.parse::<f64>().ok().filter(|number| is_number && *number > 0.0);
+    let time = decimal(number).filter(|number| *number > 0.0);
     let time = time.and_then(|time| Duration::try_from_secs_f64(time * hours * 3600.0).ok());
     time.ok_or_else(|| "expected a time, such as 90s, 30m, 8h or 7d".to_string())
 }

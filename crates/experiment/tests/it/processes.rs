@@ -23,18 +23,25 @@ fn counts(end: &perfhive_experiment::ExperimentEnd, name: &str, kind: EventKind)
     found.map_or(0, |one| one.count)
 }
 
+/// An experiment with the starts and ends of processes of these names; `None`, with a message, if the kernel does not tell
+/// this user of them.
+fn told_by_kernel(wanted: &[(&str, EventKind)]) -> Option<Experiment> {
+    let processes = Processes::watch(wanted, Duration::from_millis(20)).unwrap();
+    if processes.every().is_some() {
+        eprintln!("not tested: the kernel does not tell this user of processes");
+        return None;
+    }
+    let experiment = Experiment::builder().start().unwrap();
+    experiment.bind(processes, context(shown())).unwrap();
+    Some(experiment)
+}
+
 #[test]
 fn each_of_a_thousand_short_processes_is_an_event_where_the_kernel_tells() {
     let folder = Folder::new();
     let name = format!("brief{}", std::process::id());
     let wanted = [(name.as_str(), EventKind::Start), (&name, EventKind::End)];
-    let processes = Processes::watch(&wanted, Duration::from_millis(20)).unwrap();
-    if processes.every().is_some() {
-        eprintln!("not tested: the kernel does not tell this user of processes");
-        return;
-    }
-    let experiment = Experiment::builder().start().unwrap();
-    experiment.bind(processes, context(shown())).unwrap();
+    let Some(experiment) = told_by_kernel(&wanted) else { return };
     for _ in 0..1000 {
         assert!(sleeper(&folder, &name, "0.001").status().unwrap().success());
     }
@@ -59,13 +66,7 @@ fn process_that_becomes_another_program_at_once_is_not_counted_twice() {
         std::fs::copy(format!("/usr/bin/{program}"), folder.path(name)).unwrap();
     }
     let wanted = [(first.as_str(), EventKind::Start), (&second, EventKind::Point)];
-    let processes = Processes::watch(&wanted, Duration::from_millis(20)).unwrap();
-    if processes.every().is_some() {
-        eprintln!("not tested: the kernel does not tell this user of processes");
-        return;
-    }
-    let experiment = Experiment::builder().start().unwrap();
-    experiment.bind(processes, context(shown())).unwrap();
+    let Some(experiment) = told_by_kernel(&wanted) else { return };
     for _ in 0..500 {
         let mut command = Command::new(folder.path(&first));
         assert!(command.arg(folder.path(&second)).status().unwrap().success());

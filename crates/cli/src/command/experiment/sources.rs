@@ -8,7 +8,7 @@ use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_op
 use signal_hook::consts::{SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Seek as _};
 use std::net::Shutdown;
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::FileTypeExt as _;
@@ -60,25 +60,19 @@ impl EventSource for SignalEvents {
     }
 }
 
-/// How many bytes of those that wait when the source is closed are read for events, at most. The lines beyond them are
-/// counted as missed.
-const MOST_AT_END: u64 = 1 << 20;
-/// How many bytes of those that wait when the source is closed are read at all, at most: of more, an error tells that
+/// How many bytes of those that wait when the source is closed are read, at most. Where more wait, an error tells that
 /// lines are left.
-const MOST_READ_AT_END: u64 = 64 << 20;
+const MOST_AT_END: u64 = 1 << 20;
 
 /// An event for each line that comes on a descriptor that this process was started with, or in a FIFO.
 pub(super) struct LineEvents {
     name: Arc<str>,
     file: File,
     /// The number of lines that were read and are not returned as events yet.
-    lines: u64,
-    missed: u64,
+    lines: usize,
     /// The number of bytes that are still to be read after the source was closed: those that waited then. What comes later
     /// is no event, so that a writer that goes on keeps no experiment alive. `None` before.
     rest: Option<u64>,
-    /// How many of these bytes are read for events.
-    measured: u64,
     /// Whether more bytes waited when the source was closed than are read.
     is_cut: bool,
     is_socket: bool,
@@ -118,8 +112,8 @@ impl LineEvents {
         let (closed, close) = UnixStream::pair()?;
         let (name, close) = (name.into(), Arc::new(close));
         let is_socket = file.metadata()?.file_type().is_socket();
-        let (lines, missed, rest, measured, is_cut) = (0, 0, None, MOST_AT_END, false);
-        Ok(Self { name, file, lines, missed, rest, measured, is_cut, is_socket, closed, close })
+        let (lines, rest, is_cut) = (0, None, false);
+        Ok(Self { name, file, lines, rest, is_cut, is_socket, closed, close })
     }
 
     /// Reads without waiting, and no more than the rest after closing.
@@ -133,11 +127,12 @@ impl LineEvents {
         }
     }
 
-    /// The number of bytes that wait to be read. Of a regular file it may be too large, since the file has an end.
-    fn waiting(&self) -> u64 {
-        match self.file.metadata() {
-            Ok(about) if about.is_file() => about.len().max(MOST_AT_END),
-            _ => rustix::io::ioctl_fionread(&self.file).unwrap_or(MOST_AT_END),
+    /// The number of bytes that wait to be read.
+    fn waiting(&self) -> io::Result<u64> {
+        let about = self.file.metadata()?;
+        match about.is_file() {
+            true => Ok(about.len().saturating_sub((&self.file).stream_position()?)),
+            false => Ok(rustix::io::ioctl_fionread(&self.file).unwrap_or(MOST_AT_END)),
         }
     }
 }
@@ -176,9 +171,9 @@ impl EventSource for LineEvents {
             match self.rest {
                 // The file may have become readable before closing, and behind the look at it.
                 None if is_closed => {
-                    let waiting = self.waiting();
-                    self.is_cut = waiting > MOST_READ_AT_END;
-                    self.rest = Some(waiting.min(MOST_READ_AT_END));
+                    let waiting = self.waiting()?;
+                    self.is_cut = waiting > MOST_AT_END;
+                    self.rest = Some(waiting.min(MOST_AT_END));
                     continue;
                 }
                 Some(0) if self.is_cut => {
@@ -198,16 +193,8 @@ impl EventSource for LineEvents {
                 return Ok(None);
             }
             let read = bytes.get(..length).unwrap_or_default();
-            let lines = read.iter().filter(|byte| **byte == b'\n').count() as u64;
-            if let Some(rest) = &mut self.rest {
-                *rest = rest.saturating_sub(length as u64);
-                if self.measured == 0 {
-                    self.missed += lines;
-                    continue;
-                }
-                self.measured = self.measured.saturating_sub(length as u64);
-            }
-            self.lines = lines;
+            self.lines = read.iter().filter(|byte| **byte == b'\n').count();
+            self.rest = self.rest.map(|rest| rest.saturating_sub(length as u64));
         }
         self.lines -= 1;
         Ok(Some(PerfEvent::now(&self.name)))
@@ -219,6 +206,6 @@ impl EventSource for LineEvents {
     }
 
     fn missed(&self) -> u64 {
-        self.missed
+        0
     }
 }
