@@ -24,8 +24,8 @@ const NAME: &str = "experiment-";
 /// removes the folder. The next experiment removes the folder of a process that was killed.
 ///
 /// The folder lies in the folder `perfhive` of `XDG_RUNTIME_DIR`. If `XDG_RUNTIME_DIR` is not a
-/// folder of this user, or `perfhive` cannot be made in it, the folder lies in `perfhive-UID` of
-/// the folder for temporary files.
+/// folder of this user, or `perfhive` cannot be made in it, the folder lies in
+/// `perfhive-experiments-UID` of `TMPDIR` or, if that is not set, of `/dev/shm` or `/tmp`.
 #[derive(Debug)]
 pub struct ExperimentFolder {
     path: PathBuf,
@@ -129,12 +129,16 @@ fn arounds() -> Vec<PathBuf> {
         path.is_absolute() && meta.is_ok_and(|meta| meta.uid() == geteuid().as_raw())
     };
     let runtime = set.filter(is_own).map(|runtime| runtime.join("perfhive"));
-    let temporary = std::env::temp_dir().join(format!("perfhive-{}", geteuid().as_raw()));
-    runtime.into_iter().chain([temporary]).collect()
+    // A call writes to the FIFO, and the kernel notes the time in the FIFO's inode: in memory this takes less time than on
+    // a disk.
+    let memory = std::env::var_os("TMPDIR").is_none().then(|| PathBuf::from("/dev/shm"));
+    let temporary = memory.into_iter().chain([std::env::temp_dir()]);
+    let name = format!("perfhive-experiments-{}", geteuid().as_raw());
+    runtime.into_iter().chain(temporary.map(|folder| folder.join(&name))).collect()
 }
 
 /// Makes or finds the folder in which experiments have their folders: the first one of [`arounds`]
-/// that exists or can be made. An error if another user can enter it.
+/// that exists or can be made, and that no other user can enter.
 fn make_around() -> io::Result<PathBuf> {
     let mut failed = io::Error::from(io::ErrorKind::NotFound);
     for around in arounds() {
@@ -143,7 +147,10 @@ fn make_around() -> io::Result<PathBuf> {
                 let what = format!("{error}; set XDG_RUNTIME_DIR to a folder of this user's");
                 failed = named(&around, &io::Error::new(error.kind(), what));
             }
-            _ => return check_private(&around).map(|()| around),
+            _ => match check_private(&around) {
+                Ok(()) => return Ok(around),
+                Err(error) => failed = error,
+            },
         }
     }
     Err(failed)
