@@ -55,20 +55,21 @@ pub(crate) struct Arguments {
 pub(crate) struct Global {
     /// The source to read: local: or file:A.bin,B.bin
     ///
-    /// `local:` is this machine. `file:A.bin,B.bin` reads recorded data blocks, one a file, as
-    /// successive samples of one machine, `file:FOLDER` a folder that `capture` made, `file:A.phr` what
-    /// `record` wrote, and `file:A.blg` or `file:A.csv` a log of perfmon. `view` takes it several times.
+    /// `local:` is this machine. `file:A.bin,B.bin` reads recorded data blocks (one per file) as
+    /// successive samples of one machine. `file:FOLDER` reads a folder that `capture` wrote, `file:A.phr` a
+    /// recording of `record`, and `file:A.blg` or `file:A.csv` a log of perfmon. `view` accepts the option
+    /// several times.
     #[cfg_attr(
         not(windows),
-        doc = "`proc:` and `bpf:` are this machine with its processes read from /proc or through \
-               BPF, `proc:FOLDER` is a copy of a machine's proc and sys. On Windows \
-               `registry://HOST` is another machine, and `native:` this one without its registry."
+        doc = "`proc:` and `bpf:` are this machine, with its processes read from /proc or through \
+               BPF. `proc:FOLDER` is a copy of another machine's /proc and /sys. On Windows, \
+               `registry://HOST` is another machine, and `native:` is this machine without its registry."
     )]
     #[cfg_attr(
         windows,
         doc = "`registry://HOST` is another machine, read through its service Remote Registry; \
-               `native:` is this one without its registry, with System, Processor, Process and \
-               Thread."
+               `native:` is this machine without its registry, with the objects System, Processor, \
+               Process and Thread only."
     )]
     #[arg(
         long = "source", short, global = true, value_name = "ADDRESS", default_value = "local:",
@@ -86,25 +87,25 @@ pub(crate) struct Global {
 
     /// Names for recorded blocks, from a title list
     ///
-    /// A file in which indexes and names alternate: one string a line, or the bytes of a
-    /// REG_MULTI_SZ. The names are English, unless the file's name begins with the code of
-    /// another language (`de.txt`, `007_counter.bin`). Without names, indexes are shown.
+    /// A file in which indexes and names alternate: one string per line, or the bytes of a
+    /// REG_MULTI_SZ. The names are taken as English, unless the file's name begins with the code of
+    /// another language (`de.txt`, `007_counter.bin`). Without this file, indexes are shown.
     #[arg(long, global = true, value_name = "FILE", action = ArgAction::Append)]
     pub(crate) titles: Vec<PathBuf>,
 
-    /// Encoding of a text that is neither UTF-8 nor UTF-16: windows-1251, 932, 850 and so on
+    /// Encoding of text files that are neither UTF-8 nor UTF-16: windows-1251, 932, 850 and so on
     ///
-    /// Text logs of perfmon (.csv, .tsv) and definitions of providers (.ini) are in the code page of the Windows that wrote them. Without this option such a log is read as
-    /// windows-1252, with a warning.
+    /// Text logs of perfmon (.csv, .tsv) and provider definitions (.ini) are in the code page of the machine
+    /// that wrote them. Without this option such a log is read as windows-1252, with a warning.
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) encoding: Option<FileEncoding>,
 
     /// Language in which names are shown
     ///
     /// A code (`de`), a name (`German`) or a number (`007`). The default is the language of
-    /// the environment (LC_ALL, LC_MESSAGES, LANG; on Windows, without these, the user's) if
-    /// the source has it, otherwise English. Names in paths are recognised in every language
-    /// of the source.
+    /// the environment (LC_ALL, LC_MESSAGES, LANG; on Windows without these variables, the user's
+    /// language). If the source does not have that language, names are English. Paths may use names
+    /// of every language of the source.
     #[arg(long, global = true, value_name = "LANG", value_parser = value::language)]
     pub(crate) language: Option<LanguageId>,
 
@@ -141,27 +142,27 @@ pub(crate) struct Global {
     )]
     pub(crate) color: When,
 
-    /// How long the answer of a provider of counters is waited for
+    /// Deadline for the providers of counters
     ///
-    /// In seconds, or with a unit: 0.5, 500ms, 2s. Counters of a provider that takes longer
-    /// are missing, and a warning names it. No sample takes longer. The default on Windows is 10 seconds,
-    /// and up to 20 more to find out which provider hangs; elsewhere it is two seconds, or twice
-    /// as long as the provider took lately.
+    /// In seconds, or with a unit: 0.5, 500ms, 2s. If a provider does not answer in time, its counters are
+    /// missing, and a warning names the provider. No sample takes longer than the deadline. On Windows the
+    /// default is 10 seconds, and up to 20 more to find out which provider hangs. On other systems it is
+    /// two seconds, or twice the time that the provider needed recently.
     #[arg(long, global = true, value_name = "SECONDS", value_parser = value::interval)]
     pub(crate) patience: Option<Duration>,
 
     /// Read a recording from this time on
     ///
-    /// A time of this machine's zone, `2026-11-23 14:05:00`, or of another one, `2026-11-23T14:05:00Z` or
-    /// `2026-11-23 14:05:00-05:00`, or an interval: `+10m` is ten minutes behind the beginning, `-30s` thirty
-    /// seconds before the end.
+    /// A local time (`2026-11-23 14:05:00`), a time with its zone (`2026-11-23T14:05:00Z`,
+    /// `2026-11-23 14:05:00-05:00`), or a distance: `+10m` is ten minutes after the beginning of the
+    /// recording, `-30s` is thirty seconds before its end.
     #[arg(
         long, global = true, value_name = "WHEN", value_parser = value::bound,
         allow_hyphen_values = true
     )]
     pub(crate) begin: Option<TimeBound>,
 
-    /// Read a recording up to this time, given as for --begin
+    /// Read a recording up to this time; the forms are those of --begin
     #[arg(
         long, global = true, value_name = "WHEN", value_parser = value::bound,
         allow_hyphen_values = true
@@ -172,13 +173,13 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "N", value_parser = value::every)]
     pub(crate) every: Option<NonZeroU64>,
 
-    /// Print every digit in the unit of the counter, in tables too
+    /// Print all digits, in the unit of the counter, also in tables
     ///
-    /// Tables scale bytes to KiB, MiB and so on, and round; the formats for programs do not.
+    /// Tables scale bytes to KiB, MiB and so on, and round values. JSON, CSV and TSV do not.
     #[arg(long, global = true, conflicts_with = "human")]
     pub(crate) raw: bool,
 
-    /// Scale bytes to KiB, MiB and so on in the formats for programs, too
+    /// Scale bytes to KiB, MiB and so on, also in JSON, CSV and TSV
     #[arg(long, global = true)]
     pub(crate) human: bool,
 
@@ -192,7 +193,7 @@ pub(crate) struct Global {
 pub(crate) enum Format {
     /// For people
     Table,
-    /// A JSON array of flat objects; of `watch` and `measure`, one object a line
+    /// A JSON array of flat objects; `watch` and `measure` print one object per line
     Json,
     /// Values separated by commas, quoted as in RFC 4180
     Csv,
@@ -317,20 +318,20 @@ pub(crate) struct Get {
     #[arg(required = true, value_name = "PATH", value_parser = value::path)]
     pub(crate) paths: Vec<String>,
 
-    /// Time between the two samples that rates and percentages take
+    /// Time between the two samples from which rates and percentages are calculated
     ///
-    /// In seconds, or with a unit: 0.5, 500ms, 2s, 1m. There is no second sample, and no wait,
-    /// if no path needs it; recordings have their samples already.
+    /// In seconds, or with a unit: 0.5, 500ms, 2s, 1m. If no path needs a second sample, none is
+    /// taken, and there is no wait. Recordings already have their samples.
     #[arg(long, short, value_name = "SECONDS", default_value = "1", value_parser = value::interval)]
     pub(crate) interval: Duration,
 
-    /// Print bare values in full precision, one a line
+    /// Print only the values, in full precision, one per line
     #[arg(long, short, conflicts_with_all = ["format", "json"])]
     pub(crate) bare: bool,
 
-    /// Take N samples, an interval apart, and print a curve of each counter
+    /// Take N samples, one per interval, and print a curve of each counter
     ///
-    /// 20 samples without N. Of a recording all samples are read, and the curve is of the last N.
+    /// Without N, 20 samples. From a recording all samples are read, and the curve shows the last N.
     #[arg(
         long, value_name = "N", num_args = 0..=1, require_equals = true,
         default_missing_value = "20", value_parser = clap::value_parser!(u16).range(1..),
@@ -355,11 +356,11 @@ pub(crate) struct Watch {
     #[arg(long, short, value_name = "SECONDS", value_parser = value::interval)]
     pub(crate) interval: Option<Duration>,
 
-    /// Replay a recording so many times as fast as it was recorded: 1, 10, 0.5
+    /// Replay a recording at a multiple of its original speed: 1, 10, 0.5
     #[arg(long, value_name = "N", value_parser = value::speed, conflicts_with = "interval")]
     pub(crate) speed: Option<f64>,
 
-    /// End after this many tables
+    /// Stop after this many tables
     #[arg(long, short = 'n', value_name = "COUNT", value_parser = value::count)]
     pub(crate) count: Option<u64>,
 
@@ -369,7 +370,7 @@ pub(crate) struct Watch {
 
 #[derive(Debug, Args)]
 pub(crate) struct View {
-    /// Counter paths or short names to chart; without any, the overview. Files of recordings among them are shown in place of this machine and beside what -s names, and followed while they grow
+    /// Counter paths or short names to chart; without any, the overview. Names of recordings may stand among them: these are shown instead of this machine, together with the sources of -s, and followed while they grow
     #[arg(value_name = "PATH", value_parser = value::file_or_path)]
     pub(crate) paths: Vec<String>,
 
@@ -384,7 +385,7 @@ pub(crate) struct View {
     #[arg(long, short, value_name = "SECONDS", value_parser = value::drawn_interval)]
     pub(crate) interval: Option<Duration>,
 
-    /// Replay a recording so many times as fast as it was recorded: 1, 10, 0.5
+    /// Replay a recording at a multiple of its original speed: 1, 10, 0.5
     #[arg(long, value_name = "N", value_parser = value::speed, conflicts_with = "interval")]
     pub(crate) speed: Option<f64>,
 }
@@ -399,10 +400,10 @@ pub(crate) struct Plot {
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: PathBuf,
 
-    /// How long a live source is read; Ctrl-C ends it earlier
+    /// How long to read a live source; Ctrl-C ends it earlier
     ///
     /// In seconds, or with a unit: 30s, 10m, 2h. A recording is read as a whole, or the part that --begin
-    /// and --end choose.
+    /// and --end select.
     #[arg(long, short, value_name = "TIME", default_value = "30s", value_parser = value::duration)]
     pub(crate) duration: Duration,
 
@@ -421,9 +422,9 @@ pub(crate) struct Plot {
     )]
     pub(crate) size: (u16, u16),
 
-    /// Scale of lines of several units: auto, default, or a power of ten from -9 to 8
+    /// Scale for lines with different units: auto, default, or a power of ten from -9 to 8
     ///
-    /// Lines of one unit share an axis in that unit with `auto`.
+    /// With `auto`, lines that have the same unit share an axis in that unit.
     #[arg(
         long, value_name = "SCALE", default_value = "auto", allow_hyphen_values = true,
         value_parser = crate::command::scale_of_plot
@@ -475,15 +476,15 @@ pub(crate) struct Ps {
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     pub(crate) sort: Option<String>,
 
-    /// The N processes with the most processor time, or the first N of another order
+    /// Show the N processes with the most processor time; with --sort, the first N in that order
     #[arg(long, value_name = "N", value_parser = value::top)]
     pub(crate) top: Option<usize>,
 
-    /// Time between the two samples that rates and percentages take, and between lists
+    /// Time between the two samples from which rates and percentages are calculated, and between lists
     #[arg(long, short, value_name = "SECONDS", default_value = "1", value_parser = value::interval)]
     pub(crate) interval: Duration,
 
-    /// Replay a recording so many times as fast as it was recorded: 1, 10, 0.5
+    /// Replay a recording at a multiple of its original speed: 1, 10, 0.5
     #[arg(long, value_name = "N", value_parser = value::speed, conflicts_with = "interval")]
     pub(crate) speed: Option<f64>,
 
@@ -496,13 +497,13 @@ pub(crate) struct Ps {
 pub(crate) struct Sensors {
     /// A name, group/sensor, or a group or sensor alone; * stands for any text
     ///
-    /// Compared without regard to case, with or without %25, %2F and %23 for %, / and #. The
-    /// part behind a # selects instances; --instances lists the instances.
+    /// Case is ignored. %, / and # may be written as %25, %2F and %23. The part behind a # selects
+    /// instances; --instances lists the instances.
     pub(crate) pattern: Option<String>,
 
-    /// List each sensor once for each instance that it has at the moment
+    /// List each sensor once for each of its present instances
     ///
-    /// Instances of Process are named by process ID, those of Thread by thread ID.
+    /// The instances of Process are named by process ID, those of Thread by thread ID.
     #[arg(long, short = 'I')]
     pub(crate) instances: bool,
 }
@@ -523,7 +524,7 @@ pub(crate) struct Measure {
     #[arg(long, short, value_name = "SECONDS", value_parser = value::interval)]
     pub(crate) interval: Option<Duration>,
 
-    /// End after this many samples
+    /// Stop after this many samples
     #[arg(long, short = 'n', value_name = "COUNT", value_parser = value::count)]
     pub(crate) count: Option<u64>,
 }

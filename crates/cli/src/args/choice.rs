@@ -12,10 +12,10 @@ use std::path::PathBuf;
 pub(crate) struct Choice {
     /// Order of instances: value, name, source, or the name of a counter among the paths
     ///
-    /// `value` sorts by the first path with a wildcard, a counter such as `Working Set` by its
-    /// values; the largest is first. `source` keeps the order of the source. A `+` before the word
-    /// reverses the order. On a terminal the default is `value`, elsewhere `source`. Sums and idle
-    /// time stand behind the others.
+    /// `value` sorts by the values of the first path with a wildcard, and a counter such as `Working Set`
+    /// by its own values, largest first. `source` keeps the order of the source. A `+` before the word
+    /// reverses the order. The default is `value` on a terminal, otherwise `source`. Sums and idle time
+    /// come last.
     #[arg(long, value_name = "ORDER", allow_hyphen_values = true, value_parser = value::order)]
     pub(crate) sort: Option<String>,
 
@@ -23,11 +23,11 @@ pub(crate) struct Choice {
     #[arg(long, value_name = "N", value_parser = value::top)]
     pub(crate) top: Option<usize>,
 
-    /// Show instances with TEXT in their name, or, with a * for any text in it, those of the whole name TEXT
+    /// Show instances with TEXT in their name; if TEXT has a * (any text), the whole name must match
     #[arg(long, value_name = "TEXT")]
     pub(crate) filter: Option<String>,
 
-    /// Leave idle time out
+    /// Do not show idle time
     #[arg(long)]
     pub(crate) no_idle: bool,
 
@@ -39,7 +39,7 @@ pub(crate) struct Choice {
 
     /// Write to a file instead of standard output; - is standard output
     ///
-    /// A file that ends in .csv, .tsv, .json or .jsonl has that format, unless --format names one.
+    /// The ending .csv, .tsv, .json or .jsonl decides the format, unless --format is given.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }

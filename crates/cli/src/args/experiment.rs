@@ -18,13 +18,13 @@ pub(crate) enum ExperimentCommand {
     Run(ExperimentRun),
     /// List experiments under way, or what one has
     List(ExperimentOne),
-    /// Add an event, with sensors of its own if it is no call
+    /// Add an event; an event that is not a call may have its own sensors
     Bind(ExperimentBind),
-    /// Record again after a stop
+    /// Resume recording after a stop
     Start(ExperimentSource),
-    /// Record nothing until a start
+    /// Pause recording until a start
     Stop(ExperimentSource),
-    /// Record no more than so many events
+    /// Limit the number of recorded events, or change the filter
     Limit(ExperimentLimit),
     /// Print the records from now on, as JSON lines
     Fetch(ExperimentFetch),
@@ -53,7 +53,7 @@ pub(crate) struct ExperimentBind {
     #[arg(long, value_name = "SENSOR", action = ArgAction::Append)]
     pub(crate) sensor: Vec<String>,
 
-    /// Which of the events are recorded, as for run
+    /// Filter for the events, as for run
     #[arg(long = "where", value_name = "FILTER", value_parser = filter_text)]
     pub(crate) filter: Option<String>,
 }
@@ -71,7 +71,7 @@ pub(crate) struct ExperimentSource {
     /// The process ID of the program, or of the perfhive that runs the experiment
     pub(crate) pid: u32,
 
-    /// The event source by its name in `perfhive experiment list`, such as call or 'interval 10ms'; without it all
+    /// The event source by its name in `perfhive experiment list`, such as call or 'interval 10ms'; all sources by default
     #[arg(value_name = "SOURCE")]
     pub(crate) event_source: Option<String>,
 }
@@ -81,15 +81,15 @@ pub(crate) struct ExperimentLimit {
     /// The process ID of the program, or of the perfhive that runs the experiment
     pub(crate) pid: u32,
 
-    /// How many events from the beginning, or none
+    /// The limit, counted from the beginning of the experiment; `none` for no limit
     #[arg(value_name = "EVENTS", value_parser = limit)]
     pub(crate) limit: Limit,
 
-    /// The event source by its name in `perfhive experiment list`, such as call or 'interval 10ms'; without it all
+    /// The event source by its name in `perfhive experiment list`, such as call or 'interval 10ms'; all sources by default
     #[arg(value_name = "SOURCE")]
     pub(crate) event_source: Option<String>,
 
-    /// Which of the events are recorded, as for run; none for all. Without SOURCE it is for all but intervals
+    /// Filter for the events, as for run; `none` removes the filter. Without SOURCE it applies to all sources but intervals
     #[arg(long = "where", value_name = "FILTER", value_parser = filter_text)]
     pub(crate) filter: Option<String>,
 }
@@ -99,7 +99,7 @@ pub(crate) struct ExperimentFetch {
     /// The process ID of the program, or of the perfhive that runs the experiment
     pub(crate) pid: u32,
 
-    /// End after this many records
+    /// Stop after this many records
     #[arg(long, short = 'n', value_name = "COUNT", value_parser = super::value::count)]
     pub(crate) count: Option<u64>,
 }
@@ -122,56 +122,58 @@ fn limit(text: &str) -> Result<Limit, String> {
 pub(crate) struct ExperimentRun {
     /// An event at which the sensors are read: 'interval 10ms', 'call NAME', 'uprobe FUNCTION', 'usdt PROVIDER:NAME', 'thread start', 'start NAME', 'end NAME', 'signal USR1', 'line FD', 'line PATH', 'above SENSOR LIMIT'
     ///
-    /// `interval TIME` is an event at equal distances. `call NAME` is an event each time that the program
-    /// calls perfhive at the point or section of that name; `call *` is each of its calls. `uprobe FUNCTION` is one when an
-    /// unmodified program comes to a function of it, `uretprobe FUNCTION` when it leaves it (`PATH:FUNCTION` of a library), and
-    /// `usdt PROVIDER:NAME` when it comes to a probe that its authors placed. `thread start` and `thread end` are events when the
-    /// program makes a thread, or one ends. `start NAME` and
-    /// `end NAME` are events when any process of the machine begins to run the program with the file name NAME, such as
-    /// `start gzip`, or such a process ends. `signal USR1` (or
-    /// USR2) is one each time that perfhive gets the signal, `line FD` each line that it reads on a descriptor, and
-    /// `line PATH` each line in a FIFO.
-    /// `above SENSOR LIMIT below LIMIT` is one when the sensor's value, looked at every 10 ms, rises to the first limit,
-    /// and one when it falls below the second.
+    /// `interval TIME`: at equal intervals.
+    /// `call NAME`: the program calls perfhive at the point or section of that name; `call *` is every call.
+    /// `uprobe FUNCTION`, `uretprobe FUNCTION`: an unmodified program enters or leaves a function (`PATH:FUNCTION`
+    /// for a function of a library).
+    /// `usdt PROVIDER:NAME`: the program reaches a probe that its authors placed.
+    /// `thread start`, `thread end`: a thread of the program starts or ends.
+    /// `start NAME`, `end NAME`: any process of the machine starts the program with the file name NAME, such as
+    /// `start gzip`, or such a process ends.
+    /// `signal USR1`, `signal USR2`: perfhive receives the signal.
+    /// `line FD`, `line PATH`: perfhive reads a line from its descriptor FD, or from a FIFO.
+    /// `above SENSOR LIMIT below LIMIT`: the value of the sensor, read every 10 ms, rises to the first limit (start)
+    /// or falls below the second (end).
     #[arg(
         long, value_name = "EVENT", required = true, action = ArgAction::Append, value_parser = event
     )]
     pub(crate) on: Vec<ExperimentEvent>,
 
-    /// A sensor or counter path; of Process without an instance, it is the program's
+    /// A sensor or counter path; a sensor of Process without an instance is that of the program
     ///
-    /// By default the program's processor time and working set.
+    /// The default is the program's processor time and working set.
     #[arg(long, value_name = "SENSOR", action = ArgAction::Append)]
     pub(crate) sensor: Vec<String>,
 
-    /// Record only what matches: 'seconds > 0.01', "'Working Set' > 100000000", 'call paid: every 10'
+    /// Record only events that match: 'seconds > 0.01', "'Working Set' > 100000000", 'call paid: every 10'
     ///
-    /// Comparisons of pid, tid, name (with * for any text), type (point, start, end), seconds (of a section) and of sensors
-    /// in quotes, and 'every N', with 'and' between them. A filter is for all events but those of intervals, or for one
-    /// that --on names, before a colon. What is left out is counted as filtered.
+    /// A filter has comparisons with 'and' between them: of pid, tid, name (with * for any text), type (point, start, end),
+    /// seconds (of a section) and sensors (in quotes), and 'every N'. It applies to all events but those of intervals, or
+    /// to the event of --on that stands before a colon. Other events are counted as filtered.
     #[arg(long = "where", value_name = "FILTER", action = ArgAction::Append)]
     pub(crate) filters: Vec<ExperimentFilter>,
 
-    /// Write every record to this file, as JSON lines; into a recording if it ends in .phr
+    /// Write every record to this file, as JSON lines, or as a recording if the name ends in .phr
     #[arg(long, short = 'o', value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Print what the sensors of `--on 'interval ...'` read in so much time before and after each other event: 50ms, 2s
+    /// For each event, print the means of the sensors of `--on 'interval ...'` in this time before and after it: 50ms, 2s
     #[arg(long, value_name = "TIME", value_parser = super::value::duration)]
     pub(crate) around: Option<Duration>,
 
-    /// Look for the next call or hit of a probe for so long before sleeping: 200us
+    /// Poll for the next call or probe for this time before sleeping: 200us
     ///
-    /// The program then need not wake perfhive, so that an event costs it less and is measured sooner. perfhive uses a
-    /// processor while it looks, and one more for probes beside calls. Useful for events that are closer together than this time.
+    /// An event is then measured sooner and costs the program less, because the program need not wake perfhive. While
+    /// polling, perfhive uses one processor, or two with both calls and probes. Useful if events are closer together than
+    /// this time.
     #[arg(long, value_name = "TIME", value_parser = super::value::spin)]
     pub(crate) spin: Option<Duration>,
 
-    /// Send every record, as JSON lines, to what listens there: unix:PATH or tcp:127.0.0.1:PORT
+    /// Send every record, as JSON lines, to a listening socket: unix:PATH or tcp:127.0.0.1:PORT
     #[arg(long, value_name = "ADDRESS", action = ArgAction::Append)]
     pub(crate) deliver: Vec<String>,
 
-    /// How many records of each kind of event wait in memory for the file
+    /// Number of records of each event source that may wait in memory until they are written
     #[arg(
         long, value_name = "RECORDS", default_value = "16384",
         value_parser = clap::value_parser!(u32).range(2..=10_000_000)

@@ -98,35 +98,33 @@ Paths:
   \Object(Instance)\Counter
   \\Machine\Object(Parent/Instance#N)\Counter
 
-  Names are compared without regard to case, in English and in every
-  other language of the source; a title index can replace the name of an
-  object or counter. In every part * stands for any text. #N selects the
-  N-th, from 0, of several instances of one name, and #* all of them.
-  Process(pid:1234) is the process of that ID, Thread(pid:1234/*) are
-  its threads. Slashes may stand for the backslashes, and the first one
-  may be left out: 'Memory/Available Bytes'.
+  Names may be English or in any other language of the source, and case
+  is ignored. A title index may replace the name of an object or counter.
+  In every part * stands for any text. If several instances have the same
+  name, #N selects one of them, counted from 0, and #* selects all.
+  Process(pid:1234) is the process with that ID, Thread(pid:1234/*) are
+  its threads. Slashes may replace the backslashes, and the first one may
+  be left out: 'Memory/Available Bytes'.
   A caret makes the next character an ordinary one:
   ^\ ^( ^) ^/ ^# ^* ^^
 
 Formats:
   table   for people: aligned, with units and grouped digits
-  json    an array of flat objects, one a line; `watch` and `measure`
-          print the objects alone, one a line
+  json    an array of flat objects, one per line; `watch` and `measure`
+          print one object per line, without an array
   csv     a line of keys, then the rows, quoted as in RFC 4180
   tsv     the same with tabs; \t \n \r \\ stand for these characters
 
   Rows of counters have the keys path, value, unit, status, time,
   machine, object, instance, counter, counter_type, raw, base, pid,
-  object_index and counter_index; with --language, local_object and
-  local_counter too. Other names are English in every locale. Rows
-  of `measure` have sensor as well, and kind: reading, anomaly or
-  cost.
-  Tables scale bytes and round, unless --raw is given; their times are
-  local. For programs numbers are exact, unless --human is given. The
-  status is ok, or one word that says why there is no value; the time
-  is that of the sample, in UTC. Control
-  characters in names are escaped in tables, and in every format on a
-  terminal.
+  object_index and counter_index, and with --language also local_object
+  and local_counter. All other names are English. Rows of `measure` also
+  have sensor, and kind: reading, anomaly or cost.
+  Tables scale bytes and round values, unless --raw is given; their times
+  are local. The other formats have exact numbers, unless --human is
+  given, and the sample's time in UTC. The status is ok, or one word for
+  the reason why there is no value. Control characters in names are
+  escaped in tables, and on a terminal in every format.
 
 Sensors:
   source/group/sensor
@@ -134,19 +132,19 @@ Sensors:
 
   Every sensor has a name that is unique over all sources, such as
   linux.procfs/Memory/Available Bytes. %25, %2F and %23 stand for %,
-  / and # in a part. The source may be left out. Instances of Process
-  are named by process ID, those of Thread by thread ID; #* means every
+  / and # in a part. The source may be left out. The instances of Process
+  are named by process ID, those of Thread by thread ID. #* means every
   instance.
 
 Exit status:
-  0    everything that was asked for is there, or the reader of the
-       output has closed it
-  1    a reading has no value, or what was looked for was not found
+  0    success; also if the reader of the output has closed it
+  1    a reading has no value, or an object, process or file that the
+       command looks for was not found
   2    the command line is wrong: an option, a path, an unknown object,
        counter or language
   3    the source cannot be read or is damaged, or the output cannot be
        written
-  130  Ctrl-C, as shells report it
+  130  Ctrl-C ended the command
 
 Environment:
   LC_ALL, LC_MESSAGES, LANG
@@ -163,11 +161,11 @@ pub(super) const LIST: &str = r"Examples:
   perfhive list 230
   perfhive list 'Processor*' --format csv
 
-COST tells how an object is collected: global ones together, and costly ones only when they are
-named, since that takes longer; foreign ones are of another machine, and unknown is what
-the source does not tell.
+COST says how an object is collected. Global objects are collected together. Costly objects take
+longer and are collected only if they are named. Foreign objects are of another machine. Unknown
+means that the source does not say.
 
-Names are compared without regard to case, in every language of the source.";
+Names may be in any language of the source, and case is ignored.";
 
 pub(super) const EXPLAIN: &str = r"Examples:
   perfhive explain '\Processor(_Total)\% Processor Time'
@@ -183,9 +181,9 @@ pub(super) const GET: &str = r"Examples:
   perfhive get '\Process(sshd#*)\Working Set' --format csv
   free=$(perfhive get --bare '\Memory\Available Bytes')
 
-On a terminal the largest instances come first, as many as the window has lines.
-With a recording, values that need two samples are those of its second sample.
-Exit code 1: some value is missing; the table and `status` say why.";
+On a terminal the largest instances come first, and as many are shown as the window has lines.
+From a recording, values that need two samples are those of its second sample.
+Exit code 1: a value is missing; the table and `status` say why.";
 
 pub(super) const WATCH: &str = r"Examples:
   perfhive watch
@@ -195,11 +193,11 @@ pub(super) const WATCH: &str = r"Examples:
   perfhive watch -w -f csv -o day.csv cpu memory
   perfhive watch -n 10 --json '\Memory\Available Bytes' >> memory.jsonl
 
-On a terminal the table is redrawn in place, the largest instances
-first; Ctrl-C ends it and leaves the last one. Elsewhere tables or rows follow one another. Live tables
-are complete: the first sample, which has no rates yet, is not shown.
-Without paths: processors, memory, disks, and the busiest processes, as
-far as the source has them.";
+On a terminal the table is redrawn in place, with the largest instances
+first. Ctrl-C ends the command and leaves the last table. In a pipe or file,
+tables or rows follow each other. The first sample of a live source is not
+shown, because it has no rates yet. Without paths, the table has processors,
+memory, disks and the busiest processes, if the source has them.";
 
 pub(super) const VIEW: &str = r"Examples:
   perfhive view                                 the overview of this machine
@@ -209,17 +207,17 @@ pub(super) const VIEW: &str = r"Examples:
   perfhive view -s file:server.blg              a log, with the same keys
   perfhive view -s file:a.blg -s file:b.blg     two machines side by side
 
-? lists all keys. a adds counters, e explains the selected one, q ends.
-It takes a terminal; perfhive watch prints tables elsewhere, and perfhive
-without a command one.";
+Keys: ? lists all keys, a adds counters, e explains the selected counter, q ends.
+The view needs a terminal. Without one, use perfhive watch.";
 
 pub(super) const PLOT: &str = r"Examples:
   perfhive plot cpu user kernel -o cpu.svg
   perfhive plot '\Process(java)\Working Set' -o java.png -d 10m -i 5
   perfhive plot -s file:server.blg '\Processor(*)\% Processor Time' -o server.svg
 
-The legend has the average, minimum and maximum of each line. A PNG has the Latin
-letters of European languages; an SVG has all. Exit code 1: no counter had a value.";
+The legend has the average, minimum and maximum of each line. A PNG can show only the
+Latin letters of European languages; an SVG can show all letters. Exit code 1: no counter
+had a value.";
 
 pub(super) const REGISTER: &str = if cfg!(windows) {
     r"Examples:
@@ -230,9 +228,9 @@ pub(super) const REGISTER: &str = if cfg!(windows) {
   perfhive register gauges.ini --disable        keeps the library
   perfhive register --list --json
 
-Names get indexes behind those of all other providers; running readers notice.
-Registering again replaces the old registration. Only an
-administrator may register. Windows loads the library into every reader."
+The names get title indexes after those of all other providers. Running readers notice the
+new provider. Registering again replaces the old registration. Only an administrator may
+register. Windows loads the library into every reader."
 } else {
     r"Examples:
   perfhive register gauges.ini --library ./gauges.so
@@ -242,9 +240,9 @@ administrator may register. Windows loads the library into every reader."
   perfhive register gauges.ini --disable        keeps the library
   perfhive register --list --json
 
-Names get indexes behind those of all other providers; running readers notice.
-Registering again replaces the old registration. The library and
-the folders above it must belong to root or to you, and be writable by no one else."
+The names get title indexes after those of all other providers. Running readers notice the
+new provider. Registering again replaces the old registration. The library and the folders
+above it must belong to root or to you, and no other user may be able to write to them."
 };
 
 pub(super) const UNREGISTER: &str = r"Examples:
@@ -261,10 +259,10 @@ pub(super) const PROVIDERS: &str = if cfg!(windows) {
   perfhive providers --enable Gauges
   perfhive providers --json
 
-All objects, costly ones too, are collected -n times; for a named provider, only its
-objects. The report has the state of each provider and why it failed. Windows does not
-count calls or their time. --enable makes Windows call a disabled provider again, and
-takes an administrator. Exit code 1: there is no provider of that name."
+All objects, including costly ones, are collected -n times; for a named provider, only its
+objects. The report has the state of each provider and the reason of its failure. Windows
+does not count calls or their time. --enable makes Windows call a disabled provider again,
+and needs an administrator. Exit code 1: there is no provider with that name."
 } else {
     r"Examples:
   perfhive providers
@@ -272,12 +270,12 @@ takes an administrator. Exit code 1: there is no provider of that name."
   perfhive providers --enable Gauges
   perfhive providers --json
 
-All objects, costly ones too, are collected -n times. The report has the state of each
-provider, its failures, the time of a collection (last, mean, worst) and bytes. For
-providers in libraries the numbers are those of all of the user's programs. Such a
-provider is disabled (quarantine) after five failures in a row or five missed
-deadlines, until its library or registration changes, or --enable ends that. Exit
-code 1: there is no provider of that name."
+All objects, including costly ones, are collected -n times. The report has the state of
+each provider, its failures, the time of a collection (last, mean, worst) and the bytes.
+For a provider in a library, the numbers are those of all programs of the user. Such a
+provider is disabled (quarantine) after five failures in a row or five missed deadlines.
+It is enabled again when its library or registration changes, or by --enable. Exit
+code 1: there is no provider with that name."
 };
 
 pub(super) const CHECK: &str = r"Examples:
@@ -285,10 +283,10 @@ pub(super) const CHECK: &str = r"Examples:
   perfhive check ./gauges.so --collect CollectGauges --linkage boiler
   perfhive check Gauges
 
-The library is loaded into a process of its own and gets every request that a
-reader may make, with buffers that are too small, that fit and that are large; its
-data is tested at all three levels. Exit code 0: readers get its data (there may be
-warnings); 1: they lose some of it; 3: it cannot be read.";
+The library is loaded into a separate process and gets every request that a reader may
+make, with buffers that are too small, that fit exactly and that are large. Its data is
+tested at all three levels. Exit code 0: readers get its data (there may be warnings);
+1: readers lose some of it; 3: the library or its data cannot be read.";
 
 pub(super) const ENUM: &str = r"Examples:
   perfhive enum
@@ -297,13 +295,13 @@ pub(super) const ENUM: &str = r"Examples:
   perfhive enum Network Interface --hex
   perfhive enum 230 232
 
-Other objects may come along, as Process does with Thread.";
+The source may add objects, as Process with Thread.";
 
 pub(super) const WORKSET: &str = r"Examples:
   perfhive workset bash
   perfhive workset bash --hex
 
-Exit code 1: there is no process of this name.";
+Exit code 1: there is no process with this name.";
 
 /// The part of the help text of `ps` that lists its columns: here those that Linux can have.
 #[cfg(target_os = "linux")]
@@ -349,7 +347,7 @@ pub(super) const SENSORS: &str = r"Examples:
   perfhive sensors 'Working Set' --instances         with the names to measure
   perfhive sensors 'Process/Working Set#1*' --json   instances that begin with 1
 
-With a recording, instances are those of its first sample.";
+From a recording, the instances are those of its first sample.";
 
 pub(super) const MEASURE: &str = r"Examples:
   perfhive measure 'Memory/Available Bytes' -n 10
@@ -357,11 +355,11 @@ pub(super) const MEASURE: &str = r"Examples:
   perfhive measure 'Processor/% Processor Time#*' -i 0.5
   perfhive measure 'linux.procfs/Process/Working Set#4711' --json >> ws.jsonl
 
-A baseline is taken first, so that the first sample has rates already; in a
-recording it is the first sample. A single instance is bound when measuring
-begins: a later process with the same name or ID is not taken for it. Lines
-that begin with ! report anomalies of a sample. The cost of the samples is
-printed at the end, after Ctrl-C too.
+A baseline is taken first, so that the first sample already has rates. From a
+recording, the first sample is the baseline. A named instance is found when
+measuring begins: a later process with the same name or ID is not measured in
+its place. Lines that begin with ! report anomalies of a sample. The cost of the
+samples is printed at the end, also after Ctrl-C.
 
 Exit code 1: a sensor had no value in any sample.";
 
@@ -374,9 +372,10 @@ pub(super) const EXPERIMENT: &str = r"Examples:
   perfhive experiment bind 4711 'interval 1s' --sensor 'Memory/Available Bytes'
   perfhive experiment fetch 4711 -n 100
 
-The program's sensors are read at each event; figures by event are printed on
-standard error when it ends, with what measuring cost and what was lost. Its
-exit code is passed on. Ctrl-C ends both.";
+The sensors are read at each event. When the program ends, the figures of each
+event, the cost of measuring and the number of lost events are printed on
+standard error. The exit code is that of the program. Ctrl-C ends the program and
+the experiment.";
 
 pub(super) const CAPTURE: &str = r"Examples:
   perfhive capture today                        ten samples, a second apart
@@ -389,8 +388,8 @@ pub(super) const CAPTURE: &str = r"Examples:
   perfhive dump today/000001_1.bin
 
 The folder gets every data block unchanged, the titles of each language, and
-manifest.jsonl, which lists them. Every sample is complete before the next
-one begins: after Ctrl-C, the folder holds all samples so far.";
+manifest.jsonl, which lists them. Each sample is written completely before the
+next one is taken: after Ctrl-C, the folder has all samples so far.";
 
 pub(super) const RECORD: &str = r"Examples:
   perfhive record -o today.phr                  what is cheap to read, a sample a second
@@ -402,10 +401,10 @@ pub(super) const RECORD: &str = r"Examples:
   perfhive watch -s file:today.phr              read the recording, on any system
   perfhive get -s file:today.phr '\Memory\Available Bytes'
 
-The file has whole data blocks, so that every counter can be computed later, and
-the names of the recorded objects. It can be read while it is written. A program
-that is killed loses at most the sample that it is writing, and the next record
-with the same file goes on behind it.";
+The file has complete data blocks and the names of the recorded objects, so that
+every counter can be calculated later. It can be read while it is written. If
+perfhive is killed, at most the sample that it is writing is lost. The next
+record with the same file continues it.";
 
 pub(super) const TYPEPERF: &str = r"Print counters as Windows' typeperf does
 
@@ -414,18 +413,18 @@ Usage: perfhive typeperf PATH... [FLAGS]
 
 Flags:
   -f CSV|TSV|BIN   form of the output; BIN with -o only
-  -cf FILE         counter paths from a file, one a line
+  -cf FILE         counter paths from a file, one per line
   -config FILE     flags from a file, as on a command line
   -si [[HH:]MM:]SS time between samples; one second by default
-  -sc N            end after so many samples; without it, Ctrl-C ends
+  -sc N            stop after N samples; by default at Ctrl-C
   -o FILE          write a log file
   -q [OBJECT]      list the paths of counters
   -qx [OBJECT]     list them with their instances
   -s HOST          another Windows machine
   -y               replace FILE without a question
 
--f SQL is not supported. --source and the other options of perfhive hold here
-too; perfhive get --help shows them. --speed N replays a recording.
+-f SQL is not supported. --source and the other options of perfhive can be used
+as well; perfhive get --help lists them. --speed N replays a recording.
 
 Examples:
   perfhive typeperf '\Processor(_Total)\% Processor Time' -sc 3
@@ -438,7 +437,7 @@ Usage: perfhive relog FILE... [FLAGS]
 
 Flags:
   -c PATH...       counters to write; all by default
-  -cf FILE         counter paths from a file, one a line
+  -cf FILE         counter paths from a file, one per line
   -config FILE     flags from a file, as on a command line
   -f BIN|CSV|TSV   form of the output; BIN by default
   -t N             every N-th sample
@@ -448,8 +447,8 @@ Flags:
   -q               list the counters of the logs
   -y               replace FILE without a question
 
-Without -o, the logs' beginning, end and number of samples are printed. -f SQL is
-not supported. Times are those of this machine's zone.
+Without -o, the beginning, the end and the number of samples of the logs are
+printed. -f SQL is not supported. Times are local times of this machine.
 
 Examples:
   perfhive relog server.blg
@@ -469,7 +468,7 @@ pub(super) const INFO: &str = r"Examples:
   perfhive info today.phr
   perfhive info log.blg --json
 
-A gap is a time without samples that is at least three times the usual one.";
+A gap is a time between two samples that is at least three times the usual one.";
 
 pub(super) const REPORT: &str = r"Examples:
   perfhive report today.phr
@@ -479,7 +478,7 @@ pub(super) const REPORT: &str = r"Examples:
   perfhive report log.blg -p '\Process(*)\Handle Count' --top 20
   perfhive report records.jsonl                 what experiment run -o wrote
 
-Without --pal, a few thresholds of PAL's are built in. A threshold that cannot be
+Without --pal, a few built-in thresholds of PAL are used. A threshold that cannot be
 evaluated is listed with the reason.";
 
 pub(super) const DIFF: &str = r"Examples:
@@ -487,16 +486,16 @@ pub(super) const DIFF: &str = r"Examples:
   perfhive diff today.phr@..+10m today.phr@-10m..
   perfhive diff monday.phr tuesday.phr -p '\Process(*)\Working Set' --top 50
 
-The largest changes come first, as a part of the larger mean. A change that may be
-chance (less than four standard errors of the means) is left out without --all.";
+The largest changes come first, relative to the larger of the two means. A change that
+may be due to chance (less than four standard errors of the means) is listed only with --all.";
 
 pub(super) const DUMP: &str = r"Examples:
   perfhive dump block.bin
   perfhive dump block.bin --titles 009.txt
   perfhive dump block.bin --format csv
 
-Damage is reported with its offset, and everything sound around it is
-printed. Exit code 3: the block is damaged.";
+Damage is reported with its offset, and all undamaged data is printed. Exit code 3: the
+block is damaged.";
 
 pub(super) const COMPLETIONS: &str = if cfg!(windows) {
     r"Examples:

@@ -49,8 +49,8 @@ pub(crate) struct Register {
 
     /// The library with the provider's functions
     ///
-    /// Without it, a provider that is registered already keeps its library, and every setting
-    /// that is not given.
+    /// Without this option, a provider that is already registered keeps its library and all settings
+    /// that are not given.
     #[arg(long, short = 'l', value_name = "FILE")]
     pub(crate) library: Option<PathBuf>,
 
@@ -71,7 +71,7 @@ pub(crate) struct Register {
 
     /// Let the library's process start other processes
     ///
-    /// The memory limit is for each of them. All of them end with the library.
+    /// The memory limit applies to each of these processes. All of them end with the library's process.
     #[arg(long, conflicts_with = "no_processes", hide = cfg!(windows))]
     pub(crate) processes: bool,
 
@@ -81,9 +81,9 @@ pub(crate) struct Register {
 
     /// A file or folder that the library reads; may be given several times
     ///
-    /// Its process may then read nothing else, apart from the library's own folder and those of
-    /// the system's libraries. Without it, a library of a reader that is root runs as the user
-    /// `nobody`. An empty text removes the limit.
+    /// The library's process may then read only these, the library's own folder and the folders of
+    /// the system's libraries. Without this option, if the reader is root, the library runs as the
+    /// user `nobody`. An empty text removes the limit.
     #[arg(long, value_name = "PATH", hide = cfg!(windows))]
     pub(crate) reads: Vec<PathBuf>,
 
@@ -95,7 +95,7 @@ pub(crate) struct Register {
     #[arg(long)]
     pub(crate) enable: bool,
 
-    /// The symbol file of an .ini file, if it is not where the .ini file says
+    /// The symbol file of an .ini file, if it is not at the place that the .ini file names
     #[arg(long, value_name = "FILE")]
     pub(crate) symbols: Option<PathBuf>,
 
@@ -125,13 +125,13 @@ pub(crate) struct Providers {
     /// Name of a provider; * stands for any text
     pub(crate) name: Option<String>,
 
-    /// Number of collections before the report; 0 reports what is known already
+    /// Number of collections before the report; 0 reports only what is already known
     #[arg(long, short = 'n', value_name = "COUNT", default_value = "2")]
     pub(crate) count: u32,
 
     /// Enable a provider that its registration or repeated failures disabled
     ///
-    /// A slow provider has half a minute to say what it offers.
+    /// The provider has half a minute to answer which objects it offers.
     #[arg(long, value_name = "NAME", conflicts_with = "name")]
     pub(crate) enable: Option<String>,
 }
@@ -161,7 +161,7 @@ pub(crate) struct Check {
     #[arg(long, value_name = "PATH", hide = cfg!(windows))]
     pub(crate) reads: Vec<PathBuf>,
 
-    /// Also ask for its objects of another machine; may be given several times
+    /// Also request the objects of this other machine; may be given several times
     #[arg(long, value_name = "NAME")]
     pub(crate) machine: Vec<String>,
 

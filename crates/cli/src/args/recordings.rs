@@ -31,10 +31,9 @@ pub(crate) struct Capture {
 
     /// Write hashes in place of names that reveal this machine
     ///
-    /// Hashed are the name of the machine, and those of instances that not every machine has.
-    /// In one capture a name has always the same hash, so that instances stay apart; in the
-    /// next it has another. Texts in counters become blanks. Process IDs, times and values
-    /// stay.
+    /// The name of the machine is hashed, and the names of instances, except those that every machine has.
+    /// Within a capture, a name always has the same hash, so that instances can be told apart; in the next
+    /// capture it has another one. Texts in counters become blanks. Process IDs, times and values are kept.
     #[arg(long)]
     pub(crate) hash_names: bool,
 }
@@ -42,7 +41,7 @@ pub(crate) struct Capture {
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("rotation").multiple(true))]
 pub(crate) struct Record {
-    /// The file, which ends in .phr by custom, never in .blg, .csv or .tsv; a recording that exists is continued
+    /// The file, usually FILE.phr; .blg, .csv and .tsv are refused. An existing recording is continued
     #[arg(long, short = 'o', value_name = "FILE")]
     pub(crate) output: PathBuf,
 
@@ -57,33 +56,33 @@ pub(crate) struct Record {
     #[arg(long, short, value_name = "SECONDS", value_parser = value::interval)]
     pub(crate) interval: Option<Duration>,
 
-    /// End after this many samples; without it, Ctrl-C ends
+    /// Stop after this many samples; by default at Ctrl-C
     #[arg(long, short = 'n', value_name = "COUNT", value_parser = value::count)]
     pub(crate) count: Option<u64>,
 
-    /// End after this time: 90s, 30m, 8h, 7d
+    /// Stop after this time: 90s, 30m, 8h, 7d
     #[arg(long, short = 'd', value_name = "TIME", value_parser = value::duration)]
     pub(crate) duration: Option<Duration>,
 
-    /// Begin a new file once one has so many bytes
+    /// Begin a new file when the present one has this size
     ///
-    /// With K, M or G for 1024, 1024^2 or 1024^3. The finished file gets the time of its first
-    /// sample into its name: today-20261123T140500Z.phr.
+    /// In bytes, or with K, M or G for 1024, 1024^2 or 1024^3. The finished file is renamed: its name gets
+    /// the time of its first sample, as in today-20261123T140500Z.phr.
     #[arg(long, value_name = "BYTES", value_parser = value::bytes, group = "rotation")]
     pub(crate) rotate_size: Option<u64>,
 
-    /// Begin a new file once one spans so much time: 30m, 8h, 1d
+    /// Begin a new file when the present one spans this time: 30m, 8h, 1d
     #[arg(long, value_name = "TIME", value_parser = value::duration, group = "rotation")]
     pub(crate) rotate_time: Option<Duration>,
 
-    /// Keep so many finished files and remove older ones
+    /// Keep this number of finished files, and remove older ones
     #[arg(long, value_name = "COUNT", requires = "rotation")]
     pub(crate) keep: Option<usize>,
 
-    /// After how long samples are on the disk at the latest; 0 for each sample
+    /// The longest time between two requests to the disk to store samples; 0 for a request after each sample
     ///
-    /// A program that is killed loses no written sample. A power failure loses those since the
-    /// disk was told to store them.
+    /// If perfhive is killed, no written sample is lost. A power failure loses the samples since the last
+    /// request.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = value::sync)]
     pub(crate) sync: Duration,
 }
@@ -92,9 +91,10 @@ pub(crate) struct Record {
 pub(crate) struct Convert {
     /// Recordings of one machine, in any order
     ///
-    /// What is read may be a recording, a binary or text log of perfmon, data blocks, or the folder
-    /// of a capture. The last file is the one to write, unless -o names it. Its ending says how: .csv and .tsv are text logs and .blg is a
-    /// binary log as Windows writes them, .phr is a recording, .parquet a folder of Parquet files (if perfhive was built with them).
+    /// The input may be a recording, a binary or text log of perfmon, data blocks, or the folder of a capture. The
+    /// last file is the output, unless -o names it. The output's ending decides its form: .csv and .tsv are text logs
+    /// and .blg is a binary log, as Windows writes them; .phr is a recording; .parquet is a folder of Parquet files (if
+    /// perfhive was built with this feature).
     #[arg(value_name = "IN", required = true)]
     pub(crate) inputs: Vec<PathBuf>,
 
@@ -102,7 +102,7 @@ pub(crate) struct Convert {
     #[arg(long, short = 'o', value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
 
-    /// A counter path to write in a log, and further ones each behind a -p; all counters by default
+    /// A counter path to write in a log; may be given several times. All counters by default
     #[arg(long = "path", short = 'p', value_name = "PATH", action = ArgAction::Append, value_parser = value::path)]
     pub(crate) paths: Vec<String>,
 }
@@ -118,7 +118,7 @@ pub(crate) struct Report {
 
     /// Thresholds from a file of PAL, instead of those built in
     ///
-    /// The files beside it that it inherits from are read too. May be given several times.
+    /// If it inherits from other files in the same folder, these are read as well. May be given several times.
     #[arg(long, value_name = "FILE", action = ArgAction::Append)]
     pub(crate) pal: Vec<PathBuf>,
 
@@ -126,16 +126,16 @@ pub(crate) struct Report {
     #[arg(long = "answer", value_name = "NAME=VALUE", action = ArgAction::Append)]
     pub(crate) answers: Vec<String>,
 
-    /// How many instances of each object are listed beside its sums, how many of the processes with the most processor time,
-    /// and as many of those with the largest working sets
+    /// Number of instances of each object to list besides its sums, and of processes: those with the most processor time,
+    /// and those with the largest working sets
     #[arg(long, value_name = "COUNT", default_value = "5")]
     pub(crate) top: usize,
 
-    /// Of an experiment's records: what the sensors of intervals read in so much time before and after each other event
+    /// For records of an experiment: the means of the sensors of intervals in this time before and after each other event
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     pub(crate) around: Option<Duration>,
 
-    /// The machine, of a log with counters of several; the first one by default
+    /// The machine to report, if the log has several; the first one by default
     #[arg(long, value_name = "NAME")]
     pub(crate) machine: Option<String>,
 
@@ -143,7 +143,7 @@ pub(crate) struct Report {
     #[arg(long, conflicts_with = "paths")]
     pub(crate) all: bool,
 
-    /// A counter path to list, and further ones each behind a -p
+    /// A counter path to list; may be given several times
     #[arg(long = "path", short = 'p', value_name = "PATH", action = ArgAction::Append, value_parser = value::path)]
     pub(crate) paths: Vec<String>,
 }
@@ -152,24 +152,24 @@ pub(crate) struct Report {
 pub(crate) struct Diff {
     /// A recording or log, or a part of it: FILE, or FILE@BEGIN..END
     ///
-    /// BEGIN and END are given as for --begin and --end, and one of them may be left out:
+    /// BEGIN and END have the forms of --begin and --end, and one of them may be left out:
     /// `today.phr@..+10m` are the first ten minutes, `today.phr@-1h..` is the last hour.
     #[arg(value_name = "FIRST", value_parser = value::file_span)]
     pub(crate) first: FileSpan,
 
-    /// What is compared with it, given in the same way
+    /// The recording, log or part to compare it with
     #[arg(value_name = "SECOND", value_parser = value::file_span)]
     pub(crate) second: FileSpan,
 
-    /// How many changes of each kind are listed
+    /// Number of changes of each kind to list
     #[arg(long, value_name = "COUNT", default_value = "20")]
     pub(crate) top: usize,
 
-    /// List differences that may be chance, too
+    /// Also list differences that may be due to chance
     #[arg(long)]
     pub(crate) all: bool,
 
-    /// The machine, of logs with counters of several; the first one of each by default
+    /// The machine to compare, if the logs have several; the first one of each by default
     #[arg(long, value_name = "NAME")]
     pub(crate) machine: Option<String>,
 
@@ -177,7 +177,7 @@ pub(crate) struct Diff {
     #[arg(long, conflicts_with = "paths")]
     pub(crate) all_counters: bool,
 
-    /// A counter path to compare, and further ones each behind a -p
+    /// A counter path to compare; may be given several times
     #[arg(long = "path", short = 'p', value_name = "PATH", action = ArgAction::Append, value_parser = value::path)]
     pub(crate) paths: Vec<String>,
 }
@@ -192,7 +192,7 @@ pub(crate) struct FileSpan {
 
 #[derive(Debug, Args)]
 pub(crate) struct Info {
-    /// Recordings, each told by itself; without one, that of --source
+    /// Recordings to describe, one by one; by default that of --source
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 }
