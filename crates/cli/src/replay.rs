@@ -23,7 +23,7 @@ impl Replay {
         is_live: bool,
     ) -> Result<Option<Self>, Failure> {
         if is_live && speed.is_some() {
-            let what = "has no past to replay: --speed is for recordings";
+            let what = "is not a recording, and --speed replays recordings";
             return Err(Failure::Usage(of_source(&global.source, what)));
         }
         Ok(speed.map(Self::with_speed))

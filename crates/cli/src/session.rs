@@ -326,7 +326,8 @@ impl Session {
 
     /// The failure for a command line that chooses a part of a live source, as if it were a recording.
     pub(crate) fn no_past(global: &Global) -> Failure {
-        let what = "has no past: --begin, --end and --every choose from a recording";
+        let what =
+            "is not a recording, and --begin, --end and --every select a part of a recording";
         Failure::Usage(of_source(&global.source, what))
     }
 
@@ -510,7 +511,7 @@ mod tests {
             while_late(Duration::ZERO, move || mention.send(()).unwrap(), || mentioned.recv());
         assert!(answer.is_ok());
         while_late(Duration::from_secs(3600), move || again.send(()).unwrap(), || ());
-        assert!(mentioned.recv().is_err(), "the thread has ended without a word");
+        assert!(mentioned.recv().is_err(), "the thread has ended without an error");
     }
 
     #[test]

@@ -153,7 +153,7 @@ pub(crate) fn is_phr(path: &Path) -> bool {
 /// Fails if the path is that of a recording that exists.
 pub(crate) fn refuse_recording(path: &Path) -> Result<(), Failure> {
     if is_phr(path) && path.is_file() {
-        let what = "is a recording, which is not replaced; name another file";
+        let what = "is a recording and is not overwritten; name another file";
         return Err(Failure::Usage(format!("{} {what}", path.display())));
     }
     Ok(())
@@ -187,7 +187,8 @@ pub(crate) fn refuse_input(inputs: &[PathBuf], output: &Path) -> Result<(), Fail
     let Some(written) = real(output) else { return Ok(()) };
     match inputs.iter().any(|input| real(input).as_ref() == Some(&written)) {
         true => {
-            let what = format!("{} is what is read; name another file", output.display());
+            let what =
+                format!("{} is the input; name another file for the output", output.display());
             Err(Failure::Usage(what))
         }
         false => Ok(()),

@@ -160,7 +160,7 @@ fn make_around() -> io::Result<PathBuf> {
 fn check_private(path: &Path) -> io::Result<()> {
     let meta = std::fs::symlink_metadata(path).map_err(|error| named(path, &error))?;
     if !meta.is_dir() || meta.uid() != geteuid().as_raw() || meta.mode() & 0o077 != 0 {
-        let what = "it is not a folder of this user's that no other can enter; set \
+        let what = "it is not a folder that only this user can enter; set \
                     XDG_RUNTIME_DIR to another folder, or remove it";
         return Err(named(path, &io::Error::new(io::ErrorKind::PermissionDenied, what)));
     }

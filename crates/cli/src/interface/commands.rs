@@ -66,7 +66,7 @@ impl Model {
         let Some((_, help)) = COMMANDS.iter().find(|(known, _)| *known == name) else {
             let names = names();
             if names.contains(&name) {
-                return Err(format!("{name} takes nothing behind it"));
+                return Err(format!("{name} takes no argument"));
             }
             let near = perfhive::nearest(name, names.iter().copied(), 2);
             return Err(format!("no command {name:?}{}", did_you_mean(&near)));

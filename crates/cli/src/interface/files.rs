@@ -30,7 +30,7 @@ pub(super) fn written(file: &str, text: &str, existing: Existing) -> String {
     match result {
         Ok(file) => format!("saved {file}"),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            format!("{file} exists and stays as it is; name another file")
+            format!("{file} exists and is not overwritten; name another file")
         }
         Err(error) => format!("{file}: {error}"),
     }
@@ -77,7 +77,7 @@ fn save(file: &str, text: &str) -> io::Result<()> {
         Err(error) => return Err(error),
     };
     if View::text_of(file).ok().and_then(|known| View::parse(&known).ok()).is_none() {
-        return Err(io::Error::other("exists and is no view; name another file"));
+        return Err(io::Error::other("exists and is not a settings file; name another file"));
     }
     // A write that fails leaves the old settings as they are.
     let mut neighbour = path.clone().into_os_string();
@@ -107,7 +107,7 @@ mod tests {
         let view = View::built_in("memory").unwrap().to_toml();
         std::fs::write(at("a.phr"), "samples").unwrap();
         let note = written(&at("a.phr"), &view, Existing::Settings);
-        assert!(note.ends_with("exists and is no view; name another file"), "{note}");
+        assert!(note.ends_with("exists and is not a settings file; name another file"), "{note}");
         assert_eq!(read("a.phr"), "samples");
         let other = View::built_in("disk").unwrap().to_toml();
         for text in [&view, &other] {
@@ -121,7 +121,7 @@ mod tests {
             assert_eq!(read(name), text);
         }
         let note = written(&at("b.svg"), "4", Existing::Refused);
-        assert!(note.ends_with("b.svg exists and stays as it is; name another file"), "{note}");
+        assert!(note.ends_with("b.svg exists and is not overwritten; name another file"), "{note}");
         assert_eq!(read("b.svg"), "1");
         let names = std::fs::read_dir(&folder).unwrap().count();
         assert_eq!(names, 5, "a file was left behind");

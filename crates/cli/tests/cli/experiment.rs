@@ -541,7 +541,7 @@ fn file_of_lines_without_end_does_not_keep_the_experiment() {
     command.stdin(std::fs::File::open(&path).unwrap());
     let run = finish(&mut command);
     assert_eq!(run.code, Some(3), "{}", run.err);
-    assert!(run.err.contains("more lines waited"), "{}", run.err);
+    assert!(run.err.contains("more lines were waiting"), "{}", run.err);
     is_tidy(&folder);
 }
 
@@ -637,7 +637,7 @@ fn lines_and_signals_that_wait_when_the_program_ends_are_events() {
     let run = of_file(&format!("{}\n", "x".repeat(999)).repeat(4000));
     let events = count_of(&run.err, "line 0");
     assert!((1000..4000).contains(&events) && run.code == Some(3), "{}", run.err);
-    assert!(run.err.contains("more lines waited"), "{}", run.err);
+    assert!(run.err.contains("more lines were waiting"), "{}", run.err);
     // A writer that goes on keeps no experiment alive.
     let mut writer = Command::new("yes");
     let file = std::fs::File::options().read(true).write(true).open(&fifo).unwrap();

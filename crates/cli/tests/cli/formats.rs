@@ -291,7 +291,7 @@ fn a_result_is_not_written_to_the_log_that_is_read() {
     let source = format!("file:{file}");
     for command in ["get", "watch"] {
         let run = perfhive([command, "-s", &source, r"\Memory\Pages", "-o", &file]);
-        assert!(run.fails(2).contains("is what is read"));
+        assert!(run.fails(2).contains("is the input"));
     }
     assert_eq!(std::fs::read_to_string(file).unwrap(), log);
 }

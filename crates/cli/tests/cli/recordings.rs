@@ -418,7 +418,7 @@ fn wrong_uses_are_refused_with_the_way_out() {
                \"11/24/2026 10:00:00.000\",\"1\"\r\n";
     let log = folder.file("l.csv", log);
     let error = perfhive(["convert", &phr, "-o", &phr]).fails(2);
-    assert!(error.contains("is what is read"), "{error}");
+    assert!(error.contains("is the input"), "{error}");
     let error = perfhive(["convert"]).fails(2);
     assert!(!error.contains("OPTIONS"), "{error}");
     let error = perfhive(["convert", &phr]).fails(2);
@@ -428,11 +428,11 @@ fn wrong_uses_are_refused_with_the_way_out() {
     assert!(error.contains("exists; name another file"), "{error}");
     assert_eq!(std::fs::read_to_string(&kept).unwrap(), "x");
     let error = perfhive(["watch", "-s", &format!("file:{log}"), "-o", &phr]).fails(2);
-    assert!(error.contains("b.phr is a recording, which is not replaced"), "{error}");
+    assert!(error.contains("b.phr is a recording and is not overwritten"), "{error}");
     assert_eq!(std::fs::read_to_string(&phr).unwrap(), "x");
     if cfg!(any(target_os = "linux", windows)) {
         let error = perfhive(["get", "--begin", "+1m", r"\System\Processes"]).fails(2);
-        assert!(error.contains("has no past"), "{error}");
+        assert!(error.contains("is not a recording"), "{error}");
         let error = perfhive(["record", "-o", &phr, "-n", "1"]).fails(3);
         assert!(error.contains("does not begin as a recording does"), "{error}");
         assert_eq!(std::fs::read(&phr).unwrap(), b"x");

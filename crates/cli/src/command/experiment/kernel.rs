@@ -100,7 +100,7 @@ pub(super) fn threads(args: &Args, process: u32) -> Result<Option<Threads>, Fail
     let threads = threads.map_err(|error| Failure::Source(error.to_string()))?;
     if let Some(every) = threads.every() {
         warn(&format!(
-            "the kernel does not tell of threads (perf events are not permitted); {}",
+            "the kernel does not report threads (perf events are not permitted); {}",
             listed_threads(every)
         ));
     }
@@ -131,8 +131,8 @@ pub(super) fn watched_names(events: &[Event]) -> Vec<(&str, EventKind)> {
 /// A note about the threads that are missed where threads are found by listing them every `every`.
 pub(super) fn listed_threads(every: Duration) -> String {
     format!(
-        "those of the program are looked for every {0} ms, so that their starts and ends are told up to \
-         {0} ms late, and those that live shorter or belong to a child of it are missed",
+        "perfhive lists the program's threads every {0} ms: starts and ends are noticed up to {0} ms late; threads \
+         that live for less may be missed, and threads of child processes are missed",
         every.as_millis()
     )
 }
@@ -142,8 +142,8 @@ pub(super) fn listed_threads(every: Duration) -> String {
 pub(super) fn listed_processes(processes: &Processes) -> Option<String> {
     let every = processes.every()?;
     Some(format!(
-        "the kernel does not tell of processes, which may take root; they are looked for every {0} ms, so that \
-         their starts and ends are told up to {0} ms late, and those that live shorter are missed",
+        "the kernel does not report processes (it may do so for root only); perfhive lists them every {0} ms: \
+         starts and ends are noticed up to {0} ms late, and processes that live for less may be missed",
         every.as_millis()
     ))
 }

@@ -98,7 +98,7 @@ fn find(pid: u32) -> Result<ManagedExperiment, Failure> {
         }
     }
     if !hanging.is_empty() {
-        let what = format!("whether process {pid} has an experiment is not known");
+        let what = format!("cannot find out whether process {pid} has an experiment");
         return Err(Failure::Source(what).behind(hanging));
     }
     let what =
@@ -254,7 +254,7 @@ fn ask(pid: u32, request: &Value, field: &str) -> Outcome {
     let process = one.process();
     let answer = one.ask(request).map_err(of_request(process))?;
     if answer.get(field).is_none() {
-        let what = "it answers something else than it was asked";
+        let what = "its answer does not fit the request";
         return Err(of_process(process)(io::Error::new(io::ErrorKind::InvalidData, what)));
     }
     if let Some(note) = answer["note"].as_str() {

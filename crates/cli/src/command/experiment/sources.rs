@@ -177,7 +177,7 @@ impl EventSource for LineEvents {
                     continue;
                 }
                 Some(0) if self.is_cut => {
-                    let what = "more lines waited when the program ended than are read then; the last ones are lost";
+                    let what = "more lines were waiting at the program's end than are read then; the last lines are lost";
                     return Err(io::Error::other(what));
                 }
                 Some(rest) if rest == 0 || !is_there => return Ok(None),
