@@ -255,20 +255,16 @@ impl Output {
             return Ok(());
         }
         if let Some((file, path)) = &self.file {
-            if file.get().is_none() {
-                refuse_for_text(path)?;
-            }
-            let write = || {
-                let mut file = match file.get() {
-                    Some(file) => file,
-                    None => {
-                        let created = created(path)?;
-                        file.get_or_init(|| created)
-                    }
-                };
-                file.write_all(text.as_bytes())
+            let mut file = match file.get() {
+                Some(file) => file,
+                None => {
+                    refuse_for_text(path)?;
+                    let created = created(path)?;
+                    file.get_or_init(|| created)
+                }
             };
-            return write()
+            let written = file.write_all(text.as_bytes());
+            return written
                 .map_err(|error| Failure::Source(format!("{}: {error}", path.display())));
         }
         let mut out = io::stdout().lock();

@@ -70,6 +70,11 @@ impl Unfinished {
         match fs::metadata(path) {
             // A link stays; what it leads to is replaced.
             Ok(found) if found.is_file() => {
+                // What another program goes on to write would be lost with the file that is replaced. A file that
+                // cannot be opened may be replaced all the same.
+                if let Ok(file) = File::options().write(true).open(path) {
+                    lock(&file, path)?;
+                }
                 output.target = fs::canonicalize(path).map_err(failed)?
             }
             Ok(_) => return Ok(output),
@@ -136,13 +141,40 @@ fn is_nul(path: &Path) -> bool {
     cfg!(windows) && path.as_os_str().eq_ignore_ascii_case("nul")
 }
 
-/// Creates a file, or empties the one that exists.
-pub(crate) fn created(path: &Path) -> io::Result<File> {
-    match is_nul(path) {
+/// Creates a file, or empties the one that exists. An error where another program writes to it.
+pub(crate) fn created(path: &Path) -> Result<File, Failure> {
+    let failed = |error: io::Error| Failure::Source(format!("{}: {error}", path.display()));
+    if is_nul(path) {
         // It exists, and cannot be emptied.
-        true => File::options().write(true).open(path),
-        false => File::create(path),
+        return File::options().write(true).open(path).map_err(failed);
     }
+    let file = exclusive(path)?;
+    // A pipe or a device has no length.
+    if file.metadata().is_ok_and(|about| about.is_file()) {
+        file.set_len(0).map_err(failed)?;
+    }
+    Ok(file)
+}
+
+/// Opens the file at a path for one writer at a time; a missing file is created, and what a file has stays for now. An
+/// error where another program writes to the file, as for a recording.
+pub(crate) fn exclusive(path: &Path) -> Result<File, Failure> {
+    let file = File::options().write(true).create(true).truncate(false).open(path);
+    let file = file.map_err(|error| Failure::Source(format!("{}: {error}", path.display())))?;
+    lock(&file, path)?;
+    Ok(file)
+}
+
+/// Locks a file until it is closed. An error where another program writes to it.
+fn lock(file: &File, path: &Path) -> Result<(), Failure> {
+    // A pipe or a device loses nothing to a second writer. On Windows a lock would keep readers out, too.
+    let locks = cfg!(not(windows)) && file.metadata().is_ok_and(|about| about.is_file());
+    // Any other error is that of a file system without locks, and does not keep its files from being written.
+    if locks && matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock)) {
+        let what = "is being written by another program; name another file";
+        return Err(Failure::Source(format!("{}: {what}", path.display())));
+    }
+    Ok(())
 }
 
 /// Whether a path has the ending of a recording.

@@ -2,7 +2,7 @@
 
 use super::around::Around;
 use super::managed::{Managed, Pair};
-use super::output::{NamedFile, exclusive};
+use super::output::NamedFile;
 use super::program::{HeldProgram, ProgramEnder};
 use super::sources::{LineEvents, SignalEvents};
 use super::table;
@@ -13,7 +13,7 @@ use crate::sensors::{find_one, with_syntax};
 use crate::session::Session;
 use crate::signals::{Event, Signals, end_by};
 use crate::text::escape::Escaped;
-use crate::unfinished::is_phr;
+use crate::unfinished::{exclusive, is_phr};
 use perfhive::SourceAddress;
 use perfhive::experiment::{
     AliveProcesses, BindingCounts, CALLS_VARIABLE, CallNames, Calls, EventFilter, EventKind,

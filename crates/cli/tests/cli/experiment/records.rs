@@ -390,12 +390,22 @@ fn file_of_a_running_experiment_is_not_taken_by_another() {
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
         let second = finish(experiment(&folder, &args).arg("touch").arg(&started));
+        let values = [&["get"][..], &["watch", "-n", "1", "-i", "10ms"]]
+            .map(|command| perfhive([command, &["memory", "-o", &file]].concat()));
         // The end of its input ends the program.
         drop(first.stdin.take());
         assert!(first.wait().unwrap().success());
         let said = second.fails(3);
         assert!(said.contains(&format!("{file}: is being written by another program")), "{said}");
         assert!(!started.exists());
+        if name.ends_with(".jsonl") {
+            for said in values.map(|run| run.fails(3)) {
+                assert_eq!(
+                    said,
+                    format!("{file}: {}", "is being written by another program; name another file")
+                );
+            }
+        }
         let report = perfhive(["report", &file]).ok();
         assert!(report.starts_with("cat "), "{report}");
     }
