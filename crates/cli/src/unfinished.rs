@@ -53,6 +53,13 @@ impl Unfinished {
         Self::begin(path, |beside| fs::copy(path, beside).map(drop))
     }
 
+    /// An output that the caller has created under its own name, which did not exist before.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn of_new(path: &Path) -> Self {
+        begun().push(path.to_path_buf());
+        Self { target: path.to_path_buf(), beside: path.to_path_buf() }
+    }
+
     /// Begins an output; `create` makes it under the path that it is given, and is not called where
     /// no file can be replaced. A recording that exists is an error.
     fn begin(path: &Path, create: impl FnOnce(&Path) -> io::Result<()>) -> Result<Self, Failure> {
@@ -112,6 +119,10 @@ impl Unfinished {
         let Some(place) = begun.iter().position(|path| *path == self.beside) else { return Ok(()) };
         if is_nul(&self.target) {
             remove(&begun.remove(place));
+            return Ok(());
+        }
+        if self.beside == self.target {
+            begun.remove(place);
             return Ok(());
         }
         if let Ok(about) = fs::metadata(&self.target) {

@@ -13,7 +13,7 @@ use crate::sensors::{find_one, with_syntax};
 use crate::session::Session;
 use crate::signals::{Event, Signals, end_by};
 use crate::text::escape::Escaped;
-use crate::unfinished::{exclusive, is_phr};
+use crate::unfinished::{Unfinished, exclusive, is_phr};
 use perfhive::SourceAddress;
 use perfhive::experiment::{
     AliveProcesses, BindingCounts, CALLS_VARIABLE, CallNames, Calls, EventFilter, EventKind,
@@ -62,6 +62,10 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     }
     // A file that cannot be written is a mistake to be told at once. Its old contents stay until there are records.
     let is_stdout = args.output.as_deref() == Some(Path::new("/dev/stdout"));
+    let is_new = |path: &&PathBuf| !is_stdout && fs::symlink_metadata(path).is_err();
+    let new = args.output.as_ref().filter(is_new);
+    // Declared before all that writes to the file, so that it is removed after the last of them is gone.
+    let mut fresh = None;
     let file = match &args.output {
         // A redirected file that is opened by this name would have an offset of its own, at its beginning.
         Some(_) if is_stdout => {
@@ -71,6 +75,9 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
         Some(path) if !is_phr(path) => Some(exclusive(path)?),
         _ => None,
     };
+    if file.is_some() {
+        fresh = new.map(|path| Unfinished::of_new(path));
+    }
     // Descriptors of lines come first, so that none that perfhive opens itself is taken for one it was started with.
     let (signals_got, lines_read) = told(&args.on)?;
     let folder = ExperimentFolder::create().map_err(failed)?;
@@ -122,6 +129,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     if let Some(path) = args.output.as_ref().filter(|path| is_phr(path)) {
         let (machine, program) = (machine().unwrap_or_default(), words(args).join(" "));
         records = Some(Box::new(EventRecording::create(path, &machine, &program)?));
+        fresh = new.map(|path| Unfinished::of_new(path));
     }
     if let Some(out) = records {
         let is_old = |path: &PathBuf| {
@@ -201,6 +209,9 @@ pub(super) fn run(global: &Global, args: &Args) -> Outcome {
     let process = held.process();
     let (begun, begin) = (Instant::now(), PerfEvent::now(&"begin".into()).time);
     let program = held.begin()?;
+    if let Some(fresh) = &fresh {
+        fresh.finish()?;
+    }
     for (event, every, context, filter) in intervals {
         let source = Interval::new(&event.to_string(), *every).since(begin);
         experiment.bind_where(source, context, filter)?;

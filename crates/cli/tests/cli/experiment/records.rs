@@ -413,6 +413,26 @@ fn file_of_a_running_experiment_is_not_taken_by_another() {
 }
 
 #[test]
+fn no_file_is_left_where_nothing_begins() {
+    let folder = Folder::new();
+    for name in ["records.jsonl", "records.phr"] {
+        let file = folder.path().join(name);
+        for words in [
+            &["--", "./no-such-program"][..],
+            &["--on", "above Process/Nothing 3", "--", "true"],
+            &["--on", "signal NOTHING", "--", "true"],
+            &["--where", "interval 5ms: 'Nothing' > 3", "--", "true"],
+        ] {
+            let mut command = experiment(&folder, &["run", "--on", "interval 5ms", "-o"]);
+            let run = finish(command.arg(&file).args(words));
+            assert_eq!(run.code, Some(2), "{words:?}: {}", run.err);
+            assert!(!file.exists(), "{words:?}");
+        }
+    }
+    is_tidy(&folder);
+}
+
+#[test]
 fn old_records_stay_where_nothing_begins() {
     let folder = Folder::new();
     for name in ["records.jsonl", "records.phr"] {
