@@ -58,6 +58,12 @@ struct Column {
     width: usize,
 }
 
+/// Whether the readings of a query are of more than one machine.
+pub(crate) fn has_several_machines(query: &Query) -> bool {
+    let readings = query.readings();
+    readings.first().is_some_and(|first| readings.iter().any(|one| one.machine != first.machine))
+}
+
 /// The least width to which titles are cut, and the least width of a column of values that are not in bytes.
 const NARROWEST: usize = 6;
 /// The number of blanks before a column.
@@ -102,10 +108,11 @@ impl Wide {
         if is_first {
             let keyed = chosen.iter().map(|one| (Key::of(query, one), Row::new(query, one)));
             let absent = absent.into_iter().map(|row| (Key::Absent(row.path.clone()), row));
+            let names_machines = has_several_machines(query);
             for (key, row) in keyed.chain(absent) {
                 let next = self.columns.len();
                 self.places.entry(key).or_insert_with(|| {
-                    self.columns.push(Column::of(&row));
+                    self.columns.push(Column::of(&row, names_machines));
                     next
                 });
             }
@@ -244,8 +251,11 @@ impl Wide {
 }
 
 impl Column {
-    fn of(row: &Row) -> Self {
-        let (object, counter) = row.local_names.clone();
+    fn of(row: &Row, names_machine: bool) -> Self {
+        let (mut object, counter) = row.local_names.clone();
+        if names_machine && !row.machine.is_empty() {
+            object = format!(r"\\{}\{object}", row.machine);
+        }
         // If the instance does not exist, only the path has its name.
         let typed = || row.path.parse::<CounterPath>().ok()?.instance.map(|one| one.to_string());
         let of = match row.instance.clone().or_else(typed) {

@@ -129,3 +129,31 @@ fn an_unknown_machine_is_told_beside_all_that_the_log_has() {
     let line = perfhive(["get", "-s", &source, r"\\C\Memory\Available Bytes"]).fails(2);
     assert!(line.contains("no source for machine \"C\" (known: A, B)"), "{line}");
 }
+
+#[test]
+fn watched_rows_of_several_machines_have_their_machine() {
+    let folder = Folder::new();
+    let (_, source) = log(&folder);
+    let watched = |more: &[&str]| {
+        let args = [&["watch", "-s", &source, "-n", "1", r"\Memory\*", r"\\B\*\*"][..], more];
+        perfhive(args.concat()).ok()
+    };
+    let lines: Vec<String> = watched(&[r"\\B\Process(*)\*"])
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    let wanted = [
+        "2026-11-23 10:00:00 UTC",
+        "",
+        r"\\A\Memory Available Bytes 100 B",
+        r"\\B\Memory Available Bytes 200 B",
+        r"\\B\Process(x) Working Set 5 B",
+    ];
+    assert_eq!(lines, wanted);
+    let wide = watched(&["--wide"]);
+    let titles = wide.lines().next().unwrap_or_default();
+    assert_eq!(titles.split_whitespace().collect::<Vec<_>>(), [r"\\A\Memory", r"\\B\Memory"]);
+    // One machine stands above its rows.
+    let one = perfhive(["watch", "-s", &source, "-n", "1", r"\\B\Memory\*"]).ok();
+    assert!(one.starts_with("B  2026-11-23 10:00:00 UTC\n\nMemory "), "{one}");
+}

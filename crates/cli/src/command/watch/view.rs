@@ -6,6 +6,7 @@ use crate::text::escape::{Escaped, clip, width};
 use crate::text::style::Style;
 use crate::text::table::{Align, Layout, Table, shortened};
 use crate::text::time::local;
+use crate::text::wide::has_several_machines;
 use perfhive::{Query, Reading};
 use perfhive_view::{Arrangement, Detail, History, Row, RowValue, Selection, TopProcesses};
 use std::fmt::Write as _;
@@ -52,7 +53,9 @@ impl View {
         let query = sample.query;
         let summary = sample.selection.summary(query);
         let any = summary.first().copied().or_else(|| query.readings().first());
-        let machine = any.map_or("", |reading| &*reading.machine);
+        // Of several machines, each row names its own.
+        let machine = any.filter(|_| !has_several_machines(query));
+        let machine = machine.map_or("", |reading| &*reading.machine);
         let time = any.and_then(|reading| query.time_of(reading)).or(query.time());
         let time = time.and_then(|time| local(time, sample.interval));
         let mut title = machine.to_string();
@@ -171,6 +174,7 @@ fn table(
     if history.is_some() {
         table.column("", Align::Left);
     }
+    let names_machines = has_several_machines(query);
     let mut last = String::new();
     for reading in readings {
         let (mut label, counter) = query.names_of(reading);
@@ -180,6 +184,9 @@ fn table(
             let _ = write!(label, "({})", instance.plain());
         } else if let Some(asked) = query.path(reading.path).and_then(|p| p.instance.as_ref()) {
             let _ = write!(label, "({asked})");
+        }
+        if names_machines && !reading.machine.is_empty() {
+            label = format!(r"\\{}\{label}", reading.machine);
         }
         // The name of an object stands only before its first counter.
         table.text(Style::Name, if label == last { "" } else { &label });
