@@ -91,8 +91,8 @@ impl Output {
         let read = global.source.parse().map(|at: SourceAddress| at.files()).unwrap_or_default();
         refuse_input(&read, path)?;
         let palette = Palette(global.color == When::Always);
-        let ending = path.extension().and_then(|ending| ending.to_str());
-        let format = match ending.filter(|_| !global.has_format) {
+        let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
+        let format = match ending.to_str().filter(|_| !global.has_format) {
             Some("csv") => Format::Csv,
             Some("tsv") => Format::Tsv,
             Some("json" | "jsonl") => Format::Json,

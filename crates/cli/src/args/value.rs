@@ -72,7 +72,8 @@ pub(crate) fn file_of(path: &str) -> Option<String> {
 /// data blocks (`.bin`).
 fn is_capture(path: &std::path::Path) -> bool {
     let is_block = |file: std::fs::DirEntry| {
-        std::path::Path::new(&file.file_name()).extension().is_some_and(|end| end == "bin")
+        let name = file.file_name();
+        std::path::Path::new(&name).extension().is_some_and(|end| end.eq_ignore_ascii_case("bin"))
     };
     path.join("manifest.jsonl").is_file()
         || std::fs::read_dir(path).is_ok_and(|files| files.flatten().any(is_block))

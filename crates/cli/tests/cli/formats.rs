@@ -89,6 +89,9 @@ fn the_ending_of_a_file_chooses_the_format() {
     assert_eq!(written("a.txt", &["-f", "csv"]), csv);
     assert_eq!(written("b.csv", &["--json"]), written("b.json", &[]));
     assert_ne!(written("b.txt", &[]), csv);
+    assert_eq!(written("A.CSV", &[]), csv);
+    assert_eq!(written("A.Tsv", &[]), written("c.tsv", &[]));
+    assert_eq!(written("B.JSON", &[]), written("b.json", &[]));
     for (name, says) in [("a.phr", "perfhive record"), ("a.BLG", "perfhive typeperf")] {
         let path = folder.path().join(name);
         for command in [&["get"][..], &["watch", "-n", "1"]] {
