@@ -180,7 +180,12 @@ pub(crate) fn with_syntax(failure: Failure, paths: &[String]) -> Failure {
 /// The failure for the error of a path, with the cause if one is found: a damaged object, or a counter that this
 /// machine lacks. `of_providers` is whether the source is made of providers: its error for an unknown object names
 /// the cause already.
-fn explain_error(error: QueryError, global: &Global, path: &str, of_providers: bool) -> Failure {
+pub(crate) fn explain_error(
+    error: QueryError,
+    global: &Global,
+    path: &str,
+    of_providers: bool,
+) -> Failure {
     match &error {
         // The error of a source made of providers already names the cause.
         QueryError::UnknownObject { name, .. } if !of_providers => {

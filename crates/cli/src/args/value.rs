@@ -130,9 +130,14 @@ pub(super) fn order(text: &str) -> Result<String, String> {
 }
 
 /// The name of an object from a text, without blanks around it and without backslashes and slashes at its
-/// beginning. A text that has nothing else is returned unchanged.
+/// beginning. A text that has nothing else is returned unchanged; one with a machine in front (`\\HOST\Memory`) keeps
+/// its backslashes.
 pub(super) fn object(text: &str) -> Result<String, std::convert::Infallible> {
-    let name = text.trim().trim_start_matches(['\\', '/']);
+    let name = text.trim();
+    if name.strip_prefix(r"\\").is_some_and(|rest| rest.contains('\\')) {
+        return Ok(name.to_string());
+    }
+    let name = name.trim_start_matches(['\\', '/']);
     Ok(if name.is_empty() { text } else { name }.to_string())
 }
 

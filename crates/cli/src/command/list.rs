@@ -4,14 +4,15 @@ use crate::args::value::file_of;
 use crate::args::{Global, List};
 use crate::failure::{Exit, Failure, Outcome, warn};
 use crate::output::Output;
+use crate::paths::explain_error;
 use crate::session::Session;
-use crate::text::escape::{Escaped, width};
+use crate::text::escape::{Escaped, shell_word, width};
 use crate::text::style::Style;
 use crate::text::table::{Align, Table};
 use perfhive::engine::IdentityMap;
 use perfhive::{
     Ask, CatalogueObject, Cost, CounterPath, Identity, InstancePattern, NamePattern, ObjectQuery,
-    Snapshot, Source as _, SourceError,
+    QueryError, Snapshot, Source as _, SourceError,
 };
 use perfhive_view::label::labelled;
 use perfhive_view::number::push_grouped;
@@ -73,6 +74,9 @@ pub(super) fn no_such_object(
     names: &mut Names,
     name: &str,
 ) -> Failure {
+    if let Some(failure) = object_of_machine(global, name) {
+        return failure;
+    }
     if let Some(failure) = crate::paths::more_than_an_object(session, names, name) {
         return failure;
     }
@@ -85,6 +89,38 @@ pub(super) fn no_such_object(
         names.look_near(&mut session.source, name);
         names.no_such_object(name).into()
     })
+}
+
+/// The failure for an object with a machine in front of it, `\\HOST\Memory`, where an object is expected; `None` for
+/// other texts, and for a path to a counter of a machine that the source has.
+fn object_of_machine(global: &Global, text: &str) -> Option<Failure> {
+    // On Windows, files of other machines have such names, too.
+    if !text.starts_with(r"\\") || Path::new(text).is_file() {
+        return None;
+    }
+    let whole = text.parse::<CounterPath>().ok();
+    let mut path = match &whole {
+        Some(path) => path.clone(),
+        None => format!(r"{text}\*").parse().ok()?,
+    };
+    let session = Session::open(&Global { quiet: true, ..global.clone() }).ok()?;
+    let mut query = session.query().ok()?;
+    let mut added = query.add(&path.to_string());
+    if matches!(added, Err(QueryError::NeedsInstance { .. })) {
+        path.instance = Some(InstancePattern::any());
+        added = query.add(&path.to_string());
+    }
+    match added {
+        Err(error) => Some(explain_error(error, global, &path.to_string(), false)),
+        Ok(_) if whole.is_some() => None,
+        Ok(_) => {
+            let (object, read) =
+                (shell_word(&path.object.to_string()), shell_word(&path.to_string()));
+            Some(Failure::Usage(format!(
+                "{text} has a machine, and an object such as {object} is expected; read it by perfhive get {read}"
+            )))
+        }
+    }
 }
 
 /// Sorts objects by name, without regard to case; objects without a name come last, by index.

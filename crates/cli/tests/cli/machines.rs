@@ -157,3 +157,28 @@ fn watched_rows_of_several_machines_have_their_machine() {
     let one = perfhive(["watch", "-s", &source, "-n", "1", r"\\B\Memory\*"]).ok();
     assert!(one.starts_with("B  2026-11-23 10:00:00 UTC\n\nMemory "), "{one}");
 }
+
+#[test]
+fn an_object_of_a_machine_is_told_with_the_way_to_its_counters() {
+    let folder = Folder::new();
+    let (_, source) = log(&folder);
+    let unknown =
+        "no source for machine \"HOST9\" (known: A, B); --source says which machine is read";
+    for command in ["list", "enum"] {
+        let line = |text: &str| perfhive([command, "-s", &source, text]).fails(2);
+        assert_eq!(line(r"\\HOST9\Memory"), unknown, "{command}");
+        let known = line(r"\\B\Memory");
+        assert!(known.ends_with(r"read it by perfhive get '\\B\Memory\*'"), "{command}: {known}");
+        let known = line(r"\\B\Process");
+        assert!(
+            known.ends_with(r"read it by perfhive get '\\B\Process(*)\*'"),
+            "{command}: {known}"
+        );
+        let absent = line(r"\\B\Memroy");
+        assert!(
+            absent.contains("no object \"Memroy\"; did you mean \"Memory\"?"),
+            "{command}: {absent}"
+        );
+    }
+    assert_eq!(perfhive(["list", "-s", &source, r"\\HOST9\Memory\*"]).fails(2), unknown);
+}
