@@ -70,7 +70,9 @@ impl Form {
 }
 
 pub(super) fn run(global: &Global, args: &Args) -> Outcome {
-    let (inputs, output) = files(args)?;
+    let (named, output) = files(args)?;
+    let inputs: Vec<PathBuf> = named.iter().flat_map(|name| files_of(name)).collect();
+    let inputs = inputs.as_slice();
     let form = Form::of(output)?;
     // A signal removes what is unfinished.
     let _signals = Signals::listen_with(Duration::ZERO);
@@ -111,6 +113,14 @@ fn files(args: &Args) -> Result<(&[PathBuf], &Path), Failure> {
         }
         _ => Err(Failure::Usage("name the file to write behind those to read".to_string())),
     }
+}
+
+/// The files that a text on the command line names: itself, or those of the address `file:...` where no file has this
+/// whole name.
+fn files_of(name: &Path) -> Vec<PathBuf> {
+    let address = name.to_str().and_then(|text| text.parse::<SourceAddress>().ok());
+    let files = address.filter(|_| !name.exists()).map(|address| address.files());
+    files.filter(|files| !files.is_empty()).unwrap_or_else(|| vec![name.to_path_buf()])
 }
 
 /// A line on standard error that shows how far the work is. It is shown if the value is `true`: only on a terminal,

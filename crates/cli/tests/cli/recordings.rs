@@ -345,6 +345,33 @@ fn a_log_is_converted_to_text_and_to_a_recording_with_the_same_values() {
 }
 
 #[test]
+fn the_logs_to_convert_may_be_named_by_their_address() {
+    let folder = Folder::new();
+    let log = |name: &str, second: u32| {
+        let head =
+            r#""(PDH-CSV 4.0) (Coordinated Universal Time)(0)","\\A\Memory\Available Bytes""#;
+        let row = format!(r#""11/23/2026 10:00:0{second}.000","1""#);
+        folder.file(name, format!("{head}\r\n{row}\r\n"))
+    };
+    let (first, second) = (log("a.csv", 1), log("b.csv", 2));
+    let out = folder.path().join("c.csv").display().to_string();
+    for inputs in [
+        &[format!("file:{first}"), format!("file:{second}")][..],
+        &[format!("file:{first},{second}")],
+        &[first.clone(), format!("file:{second}")],
+    ] {
+        let inputs = inputs.iter().map(String::as_str);
+        let run = perfhive(["convert"].into_iter().chain(inputs).chain(["-o", &out]));
+        assert!(run.ok().starts_with("2 samples"));
+        let lines = std::fs::read_to_string(&out).unwrap().lines().count();
+        assert_eq!(lines, 3);
+    }
+    // The file that is read is not written, however it is named.
+    let line = perfhive(["convert", &format!("file:{first}"), "-o", &first]).fails(2);
+    assert!(line.contains("is what is read"), "{line}");
+}
+
+#[test]
 fn a_recording_of_a_recording_has_each_sample_whatever_is_asked_for() {
     let Some(log) = log() else { return };
     let (folder, source) = (Folder::new(), format!("file:{log}"));
