@@ -603,7 +603,11 @@ fn signals_and_lines_are_events() {
     let row = run.err.lines().find(|line| line.starts_with("line 0")).unwrap_or_default();
     assert_eq!((run.code, row.split_whitespace().nth(3)), (Some(0), Some("2")), "{}", run.err);
     let wrong = finish(experiment(&folder, &["run", "--on", "line 97", "--", "true"]).arg("x"));
-    assert!(wrong.fails(1).contains("line 97: No such file"));
+    let wrong = wrong.fails(1);
+    assert_eq!(
+        wrong,
+        "line 97: no descriptor 97 is open; 97< FILE behind the command opens it in a shell"
+    );
     let wrong =
         finish(experiment(&folder, &["run", "--on", "line ./no-fifo", "--", "true"]).arg("x"));
     assert!(wrong.fails(1).contains("line ./no-fifo: No such file"));

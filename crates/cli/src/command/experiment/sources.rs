@@ -89,6 +89,12 @@ impl LineEvents {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
         let path = format!("/proc/self/fd/{descriptor}");
         let file = match rustix::fs::open(path, flags, Mode::empty()) {
+            Err(Errno::NOENT) => {
+                let what = format!(
+                    "no descriptor {descriptor} is open; {descriptor}< FILE behind the command opens it in a shell"
+                );
+                return Err(io::Error::new(io::ErrorKind::NotFound, what));
+            }
             // One of another user cannot be opened again either.
             Err(Errno::NXIO | Errno::ACCESS) => copied(descriptor)?,
             opened => opened?.into(),
