@@ -139,6 +139,9 @@ fn unknown_names_suggest_similar_ones() {
     usage(&["ps", "-o", "threads"], "Process has no counter \"Thread Count\"");
     usage(&["ps", "--sort", "-"], "a column's name is empty");
     usage(&["ps", "-o", "pid,name,pid"], "the column pid is given twice");
+    let twice = "the column \"ID Process\" is given twice: it is pid, too";
+    usage(&["ps", "-o", "pid,ID Process"], twice);
+    usage(&["ps", "-o", "ID Process,784"], "the column ID Process is given twice");
     usage(&["get", "", r"\System\Processes"], "a path is empty");
     usage(&["man", "gte"], "did you mean \"get\"?");
     usage(&["man", "experiment", "rn"], "did you mean \"run\"?");

@@ -92,6 +92,13 @@ pub(super) fn choose(
                 let message = format!("the column {} is given twice", column.key);
                 return Err(Failure::Usage(message));
             }
+            let is_same =
+                |other: &&Column| column.counter.is_some() && other.counter == column.counter;
+            if let Some(other) = columns.iter().find(is_same) {
+                let (word, other) = (&column.key, &other.key);
+                let message = format!("the column {word:?} is given twice: it is {other}, too");
+                return Err(Failure::Usage(message));
+            }
             columns.push(column);
         }
     }
