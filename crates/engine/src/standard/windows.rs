@@ -16,16 +16,16 @@ pub mod system {
         Counter::new(10, 11, "File Read Operations/sec", T::PERF_COUNTER_COUNTER)
             .unit("operations/s")
             .means(
-                "Calls of programs that read from files and devices, met by the cache or not, \
-                 a second.",
+                "Calls per second with which programs read from files and devices, whether the \
+                 cache has the data or not.",
             );
     /// The counter `File Write Operations/sec` of System.
     pub const FILE_WRITE_OPERATIONS: Counter =
         Counter::new(12, 13, "File Write Operations/sec", T::PERF_COUNTER_COUNTER)
             .unit("operations/s")
             .means(
-                "Calls of programs that write to files and devices, into the cache or past it, \
-                 a second.",
+                "Calls per second with which programs write to files and devices, through the \
+                 cache or not.",
             );
     /// The counter `File Control Operations/sec` of System.
     pub const FILE_CONTROL_OPERATIONS: Counter =
@@ -33,8 +33,8 @@ pub mod system {
             .detail(DetailLevel::ADVANCED)
             .unit("operations/s")
             .means(
-                "Calls on files and devices that neither read nor write, such as control \
-                 calls, a second.",
+                "Calls per second on files and devices that neither read nor write, such as \
+                 control calls.",
             );
     /// The counter `File Read Bytes/sec` of System.
     pub const FILE_READ_BYTES: Counter =
@@ -43,8 +43,8 @@ pub mod system {
             .detail(DetailLevel::EXPERT)
             .unit("bytes/s")
             .means(
-                "Bytes that programs read from files and devices, met by the cache or not, a \
-                 second.",
+                "Bytes per second that programs read from files and devices, whether the cache \
+                 has the data or not.",
             );
     /// The counter `File Write Bytes/sec` of System.
     pub const FILE_WRITE_BYTES: Counter =
@@ -53,8 +53,8 @@ pub mod system {
             .detail(DetailLevel::EXPERT)
             .unit("bytes/s")
             .means(
-                "Bytes that programs write to files and devices, into the cache or past it, a \
-                 second.",
+                "Bytes per second that programs write to files and devices, through the cache or \
+                 not.",
             );
     /// The counter `File Control Bytes/sec` of System.
     pub const FILE_CONTROL_BYTES: Counter =
@@ -62,7 +62,7 @@ pub mod system {
             .scale(-3)
             .detail(DetailLevel::WIZARD)
             .unit("bytes/s")
-            .means("Bytes of calls on files and devices that neither read nor write, a second.");
+            .means("Bytes per second of calls on files and devices that neither read nor write.");
     /// The counter `Context Switches/sec` of System.
     pub const CONTEXT_SWITCHES: Counter =
         Counter::new(146, 147, "Context Switches/sec", T::PERF_COUNTER_COUNTER)
@@ -79,12 +79,14 @@ pub mod system {
             .scale(-1)
             .detail(DetailLevel::ADVANCED)
             .unit("calls/s")
-            .means("Calls of programs to the kernel on all processors of the machine, a second.");
+            .means(
+                "Calls per second from programs to the kernel, on all processors of the machine.",
+            );
     /// The counter `File Data Operations/sec` of System.
     pub const FILE_DATA_OPERATIONS: Counter =
         Counter::new(406, 407, "File Data Operations/sec", T::PERF_COUNTER_COUNTER)
             .unit("operations/s")
-            .means("Calls of programs that read from or write to files and devices, a second.");
+            .means("Calls per second with which programs read from or write to files and devices.");
     /// The counter `System Up Time` of System.
     pub const SYSTEM_UP_TIME: Counter =
         Counter::new(674, 675, "System Up Time", T::PERF_ELAPSED_TIME)
@@ -98,9 +100,9 @@ pub mod system {
             .detail(DetailLevel::WIZARD)
             .unit("threads")
             .means(
-                "Threads that are ready to run and have no processor, on all processors \
-                 together. More than two for each processor, for long, means that processors \
-                 are short.",
+                "Threads that are ready to run and wait for a processor, for all processors \
+                 together. If there are more than two for each processor for a long time, the \
+                 machine has too few processors.",
             );
     /// The counter `Processes` of System.
     pub const PROCESSES: Counter = Counter::new(248, 249, "Processes", T::PERF_COUNTER_RAWCOUNT)
@@ -113,27 +115,27 @@ pub mod system {
         .scale(1)
         .detail(DetailLevel::WIZARD)
         .unit("threads")
-        .means("Threads of the whole machine at this moment, those of Idle included.");
+        .means("Threads of the whole machine at this moment, including the threads of Idle.");
     /// The counter `Alignment Fixups/sec` of System.
     pub const ALIGNMENT_FIXUPS: Counter =
         Counter::new(686, 687, "Alignment Fixups/sec", T::PERF_COUNTER_COUNTER)
             .detail(DetailLevel::WIZARD)
             .unit("fixups/s")
-            .means("Faults of unaligned access that the kernel repaired, a second.");
+            .means("Faults per second of unaligned access that the kernel repaired.");
     /// The counter `Exception Dispatches/sec` of System.
     pub const EXCEPTION_DISPATCHES: Counter =
         Counter::new(688, 689, "Exception Dispatches/sec", T::PERF_COUNTER_COUNTER)
             .detail(DetailLevel::WIZARD)
             .unit("exceptions/s")
-            .means("Exceptions that the kernel dispatched, a second.");
+            .means("Exceptions per second that the kernel dispatched.");
     /// The counter `Floating Emulations/sec` of System.
     pub const FLOATING_EMULATIONS: Counter =
         Counter::new(690, 691, "Floating Emulations/sec", T::PERF_COUNTER_COUNTER)
             .detail(DetailLevel::WIZARD)
             .unit("emulations/s")
             .means(
-                "Floating-point instructions that the kernel carried out in place of the \
-                 processor, a second.",
+                "Floating-point instructions per second that the kernel executed in place of the \
+                 processor.",
             );
     /// The counter `% Registry Quota In Use` of System.
     pub const REGISTRY_QUOTA_IN_USE: Counter =
@@ -149,8 +151,8 @@ pub mod processor {
     /// The counter `% Processor Time` of Processor.
     pub const PROCESSOR_TIME: Counter =
         Counter::new(6, 7, "% Processor Time", T::PERF_100NSEC_TIMER_INV).unit("%").means(
-            "Share of time in which the processor was not idle: what its idle thread did \
-                 not have.",
+            "Share of time in which the processor was not idle. It is measured as the time in \
+             which the idle thread did not run.",
         );
     /// The counter `% User Time` of Processor.
     pub const USER_TIME: Counter = Counter::new(142, 143, "% User Time", T::PERF_100NSEC_TIMER)
@@ -163,15 +165,15 @@ pub mod processor {
             .detail(DetailLevel::ADVANCED)
             .unit("%")
             .means(
-                "Share of time that the processor spent in the kernel, interrupts and deferred \
-                 procedure calls included.",
+                "Share of time that the processor spent in the kernel, including interrupts and \
+                 deferred procedure calls.",
             );
     /// The counter `Interrupts/sec` of Processor.
     pub const INTERRUPTS: Counter =
         Counter::new(148, 149, "Interrupts/sec", T::PERF_COUNTER_COUNTER)
             .scale(-2)
             .unit("interrupts/s")
-            .means("Hardware interrupts that the processor took, a second.");
+            .means("Hardware interrupts per second that the processor handled.");
     /// The counter `% DPC Time` of Processor.
     pub const DPC_TIME: Counter = Counter::new(696, 339, "% DPC Time", T::PERF_100NSEC_TIMER)
         .detail(DetailLevel::ADVANCED)
@@ -239,8 +241,8 @@ pub mod process {
     /// The counter `% Processor Time` of Process.
     pub const PROCESSOR_TIME: Counter =
         Counter::new(6, 189, "% Processor Time", T::PERF_100NSEC_TIMER).unit("%").means(
-            "Processor time of all threads of the process; 100 is one processor. A process \
-                 with several threads may have more.",
+            "Processor time of all threads of the process; 100 is one processor. A process with \
+             several threads may exceed 100.",
         );
     /// The counter `% User Time` of Process.
     pub const USER_TIME: Counter = Counter::new(142, 157, "% User Time", T::PERF_100NSEC_TIMER)
@@ -270,8 +272,8 @@ pub mod process {
             .detail(DetailLevel::EXPERT)
             .unit("bytes")
             .means(
-                "Size of the address space that the process uses, in bytes, whether there is \
-                 memory behind it or not.",
+                "Size of the address space that the process uses, in bytes, whether memory is \
+                 assigned to it or not.",
             );
     /// The counter `Page Faults/sec` of Process.
     pub const PAGE_FAULTS: Counter =
@@ -295,8 +297,8 @@ pub mod process {
             .scale(-5)
             .unit("bytes")
             .means(
-                "Memory of the process that is resident, in bytes, pages that it shares with \
-                 others included.",
+                "Memory of the process that is resident, in bytes, including pages that it shares \
+                 with other processes.",
             );
     /// The counter `Page File Bytes Peak` of Process.
     pub const PAGE_FILE_BYTES_PEAK: Counter =
@@ -319,8 +321,7 @@ pub mod process {
             .detail(DetailLevel::ADVANCED)
             .unit("bytes")
             .means(
-                "Memory that was promised to the process and that it cannot share with others, \
-                 in bytes.",
+                "Committed memory that the process cannot share with other processes, in bytes.",
             );
     /// The counter `Thread Count` of Process.
     pub const THREAD_COUNT: Counter =
@@ -333,7 +334,10 @@ pub mod process {
         Counter::new(682, 683, "Priority Base", T::PERF_COUNTER_RAWCOUNT)
             .detail(DetailLevel::ADVANCED)
             .unit("number")
-            .means("Base priority, 0 to 31, from which the priority at each moment is made.");
+            .means(
+                "Base priority, 0 to 31, from which the kernel computes the priority at each \
+                 moment.",
+            );
     /// The counter `Elapsed Time` of Process.
     pub const ELAPSED_TIME: Counter = Counter::new(684, 685, "Elapsed Time", T::PERF_ELAPSED_TIME)
         .scale(-4)
@@ -344,15 +348,18 @@ pub mod process {
     pub const ID_PROCESS: Counter = Counter::new(784, 785, "ID Process", T::PERF_COUNTER_RAWCOUNT)
         .scale(-1)
         .unit("number")
-        .means("Number of the process, which another process may get when this one has ended.");
+        .means(
+            "Number of the process. After the process has ended, another process may get the \
+             number.",
+        );
     /// The counter `Creating Process ID` of Process.
     pub const CREATING_PROCESS_ID: Counter =
         Counter::new(1410, 1411, "Creating Process ID", T::PERF_COUNTER_RAWCOUNT)
             .scale(-1)
             .unit("number")
             .means(
-                "Number of the process that created this one. It may have ended, and its \
-                 number may belong to another.",
+                "Number of the process that created this process. The creator may have ended, and \
+                 another process may have its number.",
             );
     /// The counter `Pool Paged Bytes` of Process.
     pub const POOL_PAGED_BYTES: Counter =
@@ -376,64 +383,67 @@ pub mod process {
         Counter::new(952, 953, "Handle Count", T::PERF_COUNTER_RAWCOUNT)
             .detail(DetailLevel::ADVANCED)
             .unit("handles")
-            .means("Handles that the process has open at this moment, of all its threads.");
+            .means("Handles that all threads of the process have open at this moment.");
     /// The counter `IO Read Operations/sec` of Process.
     pub const IO_READ_OPERATIONS: Counter =
         Counter::new(1412, 1413, "IO Read Operations/sec", T::PERF_COUNTER_BULK_COUNT)
             .detail(DetailLevel::ADVANCED)
             .unit("operations/s")
-            .means("Read operations of the process on files, devices and the network, a second.");
+            .means("Read operations per second of the process on files, devices and the network.");
     /// The counter `IO Write Operations/sec` of Process.
     pub const IO_WRITE_OPERATIONS: Counter =
         Counter::new(1414, 1415, "IO Write Operations/sec", T::PERF_COUNTER_BULK_COUNT)
             .detail(DetailLevel::ADVANCED)
             .unit("operations/s")
-            .means("Write operations of the process on files, devices and the network, a second.");
+            .means("Write operations per second of the process on files, devices and the network.");
     /// The counter `IO Data Operations/sec` of Process.
     pub const IO_DATA_OPERATIONS: Counter =
         Counter::new(1416, 1417, "IO Data Operations/sec", T::PERF_COUNTER_BULK_COUNT)
             .detail(DetailLevel::ADVANCED)
             .unit("operations/s")
-            .means("Read and write operations of the process together, a second.");
+            .means("Read and write operations of the process together, per second.");
     /// The counter `IO Other Operations/sec` of Process.
     pub const IO_OTHER_OPERATIONS: Counter =
         Counter::new(1418, 1419, "IO Other Operations/sec", T::PERF_COUNTER_BULK_COUNT)
             .detail(DetailLevel::ADVANCED)
             .unit("operations/s")
             .means(
-                "Operations of the process that neither read nor write, such as control calls, \
-                 a second.",
+                "Operations per second of the process that neither read nor write, such as \
+                 control calls.",
             );
     /// The counter `IO Read Bytes/sec` of Process.
     pub const IO_READ_BYTES: Counter =
         Counter::new(1420, 1421, "IO Read Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
             .detail(DetailLevel::ADVANCED)
             .unit("bytes/s")
-            .means("Bytes that the process read from files, devices and the network, a second.");
+            .means("Bytes per second that the process read from files, devices and the network.");
     /// The counter `IO Write Bytes/sec` of Process.
     pub const IO_WRITE_BYTES: Counter =
         Counter::new(1422, 1423, "IO Write Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
             .detail(DetailLevel::ADVANCED)
             .unit("bytes/s")
-            .means("Bytes that the process wrote to files, devices and the network, a second.");
+            .means("Bytes per second that the process wrote to files, devices and the network.");
     /// The counter `IO Data Bytes/sec` of Process.
     pub const IO_DATA_BYTES: Counter =
         Counter::new(1424, 1425, "IO Data Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
             .detail(DetailLevel::ADVANCED)
             .unit("bytes/s")
-            .means("Bytes that the process read and wrote together, a second.");
+            .means("Bytes that the process read and wrote together, per second.");
     /// The counter `IO Other Bytes/sec` of Process.
     pub const IO_OTHER_BYTES: Counter =
         Counter::new(1426, 1427, "IO Other Bytes/sec", T::PERF_COUNTER_BULK_COUNT)
             .detail(DetailLevel::ADVANCED)
             .unit("bytes/s")
-            .means("Bytes of operations of the process that neither read nor write, a second.");
+            .means("Bytes per second of operations of the process that neither read nor write.");
     /// The counter `Working Set - Private` of Process.
     pub const WORKING_SET_PRIVATE: Counter =
         Counter::new(1478, 1479, "Working Set - Private", T::PERF_COUNTER_LARGE_RAWCOUNT)
             .scale(-5)
             .unit("bytes")
-            .means("The part of Working Set that no other process shares or can share, in bytes.");
+            .means(
+                "The part of Working Set that other processes do not share and cannot share, in \
+                 bytes.",
+            );
 }
 
 /// The object Thread, title index 232.
@@ -444,7 +454,7 @@ pub mod thread {
     pub const PROCESSOR_TIME: Counter =
         Counter::new(6, 191, "% Processor Time", T::PERF_100NSEC_TIMER)
             .unit("%")
-            .means("Processor time of the thread; 100 is all of a processor.");
+            .means("Processor time of the thread; 100 is one whole processor.");
     /// The counter `% User Time` of Thread.
     pub const USER_TIME: Counter = Counter::new(142, 193, "% User Time", T::PERF_100NSEC_TIMER)
         .detail(DetailLevel::ADVANCED)
@@ -462,7 +472,7 @@ pub mod thread {
     /// The counter `Context Switches/sec` of Thread.
     pub const CONTEXT_SWITCHES: Counter =
         Counter::new(146, 197, "Context Switches/sec", T::PERF_COUNTER_COUNTER)
-            .means("Switches from this thread to another, a second.")
+            .means("Switches per second from this thread to another.")
             .scale(-2)
             .detail(DetailLevel::ADVANCED)
             .unit("switches/s");
@@ -478,28 +488,31 @@ pub mod thread {
             .detail(DetailLevel::ADVANCED)
             .unit("number")
             .means(
-                "Priority of the thread at this moment, 0 to 31: its base priority and what \
-                 the kernel added.",
+                "Priority of the thread at this moment, 0 to 31: its base priority plus the \
+                 amount that the kernel added.",
             );
     /// The counter `Priority Base` of Thread.
     pub const PRIORITY_BASE: Counter =
         Counter::new(682, 683, "Priority Base", T::PERF_COUNTER_RAWCOUNT)
             .detail(DetailLevel::ADVANCED)
             .unit("number")
-            .means("Base priority, 0 to 31, from which the priority at each moment is made.");
+            .means(
+                "Base priority, 0 to 31, from which the kernel computes the priority at each \
+                 moment.",
+            );
     /// The counter `Start Address` of Thread.
     pub const START_ADDRESS: Counter =
         Counter::new(706, 707, "Start Address", T::PERF_COUNTER_RAWCOUNT_HEX)
             .detail(DetailLevel::WIZARD)
             .unit("address")
-            .means("Address of the function that the thread began with.");
+            .means("Address of the function with which the thread began.");
     /// The counter `Thread State` of Thread.
     pub const THREAD_STATE: Counter =
         Counter::new(46, 47, "Thread State", T::PERF_COUNTER_RAWCOUNT)
             .detail(DetailLevel::WIZARD)
             .unit("state")
             .means(
-                "What the thread does at this moment: 0 initialized, 1 ready, 2 running, 3 \
+                "State of the thread at this moment: 0 initialized, 1 ready, 2 running, 3 \
                  standby, 4 terminated, 5 waiting, 6 transition, 7 ready without a processor \
                  chosen.",
             );
@@ -509,17 +522,22 @@ pub mod thread {
             .detail(DetailLevel::WIZARD)
             .unit("reason")
             .means(
-                "Why the thread waits, or waited last, as a number of KWAIT_REASON; 6 is a \
-                 request of its own program.",
+                "Reason for which the thread waits, or waited last, as a number of KWAIT_REASON; \
+                 6 means that its own program asked to wait.",
             );
     /// The counter `ID Process` of Thread.
     pub const ID_PROCESS: Counter = Counter::new(784, 785, "ID Process", T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::EXPERT)
         .unit("number")
-        .means("Number of the process, which another process may get when this one has ended.");
+        .means(
+            "Number of the process. After the process has ended, another process may get the \
+             number.",
+        );
     /// The counter `ID Thread` of Thread.
     pub const ID_THREAD: Counter = Counter::new(804, 805, "ID Thread", T::PERF_COUNTER_RAWCOUNT)
         .detail(DetailLevel::EXPERT)
         .unit("number")
-        .means("Number of the thread, which another thread may get when this one has ended.");
+        .means(
+            "Number of the thread. After the thread has ended, another thread may get the number.",
+        );
 }

@@ -9,11 +9,13 @@ const HEAD: &str = "\
 
 <!-- Made from the provider's table by a test of perfhive-windows; UPDATE=1 rewrites it. -->
 
-The four objects of `native:`, which `local:` on Windows shows while the registry lacks them. Their
-values are fields of the structures that `NtQuerySystemInformation` returns. Indexes, counter types
-and units are Windows' own. A field that the system does not fill is left out: one that is 0 for
-every process or thread, and a count since the start that is still 0. States of threads are left out
-if no thread is running.
+This page lists the counters of the four objects of `native:`. On Windows, `local:` shows these
+objects while the registry lacks them. The values are fields of the structures that
+`NtQuerySystemInformation` returns. Indexes, counter types and units are Windows' own.
+
+A counter is left out if the system does not fill its field. A field counts as not filled if it is 0
+for every process or thread, or if it is a count since the start that is still 0. States of threads
+are left out if no thread is running.
 ";
 
 fn manual() -> String {

@@ -44,8 +44,8 @@ pub(super) static SYSTEM: Object = Object {
         system::FILE_DATA_OPERATIONS.from("`IoReadOperationCount` + `IoWriteOperationCount`"),
         system::SYSTEM_UP_TIME.from("`BootTime`"),
         system::PROCESSOR_QUEUE_LENGTH
-            .from("threads with `ThreadState` 1 or 7, those of Idle left out")
-            .differs("Deferred ready threads count: they wait for a processor as well."),
+            .from("threads with `ThreadState` 1 or 7, without the threads of Idle")
+            .differs("Deferred ready threads are counted, because they also wait for a processor."),
         system::PROCESSES.from("the entries of the list"),
         system::THREADS.from("`NumberOfThreads`, summed"),
         system::ALIGNMENT_FIXUPS.from("`AlignmentFixupCount`"),
@@ -53,23 +53,24 @@ pub(super) static SYSTEM: Object = Object {
         system::FLOATING_EMULATIONS.from("`FloatingEmulationCount`"),
     ],
     absent: &[system::REGISTRY_QUOTA_IN_USE.absent(
-        "Since Windows XP the registry is not bound by a quota any more; what Windows still \
-         answers means little.",
+        "Since Windows XP the registry has no quota. Windows still returns a number, but it \
+         means little.",
     )],
 };
 
-const NO_INTERRUPT_INFORMATION: &str = "`SystemInterruptInformation` would tell it, which Windows \
-    documents as unpredictable bytes, and which Wine answers so.";
-const NO_C_STATES: &str = "It is only in `SystemProcessorIdleInformation`, a structure that Windows has \
-    changed several times.";
+const NO_INTERRUPT_INFORMATION: &str = "The value is only in `SystemInterruptInformation`. Windows \
+    documents these bytes as unpredictable, and Wine returns them so.";
+const NO_C_STATES: &str = "The value is only in `SystemProcessorIdleInformation`. Windows has changed this \
+    structure several times.";
 
 pub(super) static PROCESSOR: Object = Object {
     index: 238,
     help: 239,
     name: "Processor",
     meaning: "What each processor of the machine spends its time on.",
-    note: "One instance for each processor of the group that the program runs in, which are all where \
-        there are no more than 64, and `_Total`: the average of times, the sum of counts.",
+    note: "There is one instance for each processor of the group in which the program runs. On a machine \
+        with at most 64 processors, these are all processors. `_Total` is the average of times and the \
+        sum of counts.",
     reads: "`SystemProcessorPerformanceInformation`",
     cost: Cost::Global,
     has_instances: true,
@@ -100,9 +101,9 @@ pub(super) static PROCESS: Object = Object {
     help: 231,
     name: "Process",
     meaning: "Processes: their processor time, memory, threads, and their reading and writing.",
-    note: "Instances are the processes in the order of the kernel's list, and `_Total`, their sum. As on \
-        Windows, an instance's name is its image's without `.exe`. Idle and System have no start time \
-        of their own and show the machine's.",
+    note: "Instances are the processes, in the order of the kernel's list, and `_Total`, which is their sum. \
+        As in the registry, the name of an instance is the name of its image without `.exe`. Idle and \
+        System have no start time; they show the start time of the machine.",
     reads: "`SystemProcessInformation`, one call for all processes and threads",
     cost: Cost::Global,
     has_instances: true,
@@ -160,8 +161,9 @@ pub(super) static THREAD: Object = Object {
     help: 233,
     name: "Thread",
     meaning: "Threads of processes: their processor time, priorities and states.",
-    note: "Process comes along with Thread: the parent of each instance is its process. An instance's name \
-        is the thread's place among those of its process, from 0.",
+    note: "A request for Thread returns Process as well, because the parent of each instance is its process. \
+        The name of an instance is the position of the thread among the threads of its process, counted \
+        from 0.",
     reads: "with Process, from the same answer",
     cost: Cost::Global,
     has_instances: true,
@@ -178,11 +180,11 @@ pub(super) static THREAD: Object = Object {
         thread::PRIORITY_CURRENT.from("`Priority`"),
         thread::PRIORITY_BASE.from("`BasePriority`"),
         START_ADDRESS.from("`StartAddress`").differs(
-            "8 bytes wide, as on 64-bit Windows; in the kernel's own threads it may be 0.",
+            "8 bytes wide, as on 64-bit Windows; it may be 0 for the kernel's own threads.",
         ),
         thread::THREAD_STATE
             .from("`ThreadState`")
-            .differs("7 is a thread that is ready and not yet given to a processor."),
+            .differs("7 means that the thread is ready and not yet assigned to a processor."),
         thread::THREAD_WAIT_REASON.from("`WaitReason`"),
     ],
     absent: NONE,
