@@ -27,20 +27,19 @@ pub(crate) static CGROUP: Object = Object {
     name: "Cgroup",
     meaning: "Control groups of Linux under their paths; each includes the groups in \
          it. Processor time, tasks, and limits.",
-    note: "Instances are the control groups, each before those in it; the name is the \
-         path below the mount point, `/system.slice/ssh.service` for example, and `/` is the \
-         root. Every group includes the groups in it, so there is no `_Total`.\n\nThe groups \
-         are those of version 2, whose files stand below as sources. Where version 1 has the \
-         controller of processors or memory, its groups are read instead, those of all its \
-         hierarchies by their paths: times from `cpuacct.usage` and `cpuacct.stat` (in ticks), \
-         memory from `memory.usage_in_bytes` and the `total_` words of `memory.stat`, limits \
-         from `memory.limit_in_bytes`. Input and output, pressure and CPU Limit are of version 2 \
-         alone.\n\nA group \
-         has memory, input and output and pressure only where the controller for it is on. Each \
-         controller has an object of its own, whose instances are the groups that have the \
-         controller: one that is off hides no other values. Where no group has a controller, its \
-         object is missing, and a fault says so. Groups beyond 65,536, and those more than 64 \
-         levels deep, are left out with a fault; symbolic links are not followed.",
+    note: "Instances are the control groups, each before the groups in it. The name is the path below the mount \
+         point, such as `/system.slice/ssh.service`; `/` is the root. Every group includes the groups in it, so \
+         that there is no `_Total`.\
+         \n\nThe groups are those of version 2, whose files are given below as sources. If version 1 has the \
+         controller of processors or memory, its groups are read instead, from all its hierarchies, by their \
+         paths: times from `cpuacct.usage` and `cpuacct.stat` (in ticks), memory from `memory.usage_in_bytes` and \
+         the `total_` words of `memory.stat`, limits from `memory.limit_in_bytes`. Input and output, pressure and \
+         CPU Limit need version 2.\
+         \n\nA group has memory, input and output, and pressure only if their controller is on. Each controller has \
+         its own object, with the groups that have the controller as instances, so that a controller that is off \
+         hides no other values. If no group has a controller, its object is missing, and a fault says so. Groups \
+         beyond 65,536, and groups more than 64 levels deep, are left out with a fault. Symbolic links are not \
+         followed.",
     reads: "`self/mountinfo` once, the folders of all groups, and for each group `cpu.stat` and \
         `pids.current`, kept open as far as the budget of descriptors allows",
     cost: Cost::Costly,
@@ -113,8 +112,8 @@ pub(crate) static CGROUP_MEMORY: Object = Object {
     help: 104_003,
     name: "Cgroup Memory",
     meaning: "Memory of those control groups that have the memory controller.",
-    note: "Instances are the groups of Cgroup that have the memory controller. The root has none of \
-         the totals, and is there only if counters from `memory.stat` are asked for.",
+    note: "Instances are the groups of Cgroup that have the memory controller. The root has no totals, and exists \
+         only if counters from `memory.stat` are requested.",
     reads: "as Cgroup, and for each group `memory.current`, `memory.swap.current` and `memory.events`",
     cost: Cost::Costly,
     has_instances: true,
@@ -243,11 +242,11 @@ pub(crate) static CGROUP_PRESSURE: Object = Object {
     name: "Cgroup Pressure",
     meaning: "How long tasks of control groups had to wait for processors, memory, or input and \
          output.",
-    note: "Instances are the groups of Cgroup for which the kernel measures pressure: how long tasks of \
-         the group had to wait for processors, memory, or input and output. *Some* is time in which at \
-         least one task waited, *full* time in which all tasks that had something to do waited. \
-         The root of all groups has no % Full CPU Pressure: for a whole machine it has no meaning, and \
-         the kernel prints 0 for it (since 5.19).",
+    note: "Instances are the groups of Cgroup for which the kernel measures pressure: how long tasks of the group \
+         had to wait for processors, memory, or input and output. *Some* is the time in which at least one task \
+         waited. *Full* is the time in which all tasks that had something to do waited. The root of all groups \
+         has no % Full CPU Pressure: it has no meaning for a whole machine, and the kernel prints 0 for it (since \
+         5.19).",
     reads: "as Cgroup, and for each group `cpu.pressure`, `memory.pressure`, `io.pressure` and `irq.pressure`",
     cost: Cost::Costly,
     has_instances: true,
@@ -278,10 +277,10 @@ pub(crate) static CGROUP_PROCESS: Object = Object {
     help: 104_009,
     name: "Cgroup Process",
     meaning: "The processes in control groups; the parent of each is its group.",
-    note: "Cgroup comes along: the parent of each instance is the group that the process is in. \
-         Instances are the processes by ascending number, named as those of Process; ID Process finds \
-         the same process there. The root's processes are among them. Processes of groups that are \
-         divided by threads belong to the group above that has the processes.",
+    note: "Cgroup is always collected with this object: the parent of each instance is the group of the process. \
+         Instances are the processes by ascending process ID, with their names in Process; ID Process identifies \
+         the process there. The processes of the root are included. If a group is divided by threads, its \
+         processes belong to the group above it that has the processes.",
     reads: "as Cgroup, and for each group `cgroup.procs`, for each process `PID/stat`",
     cost: Cost::Costly,
     has_instances: true,
@@ -300,15 +299,14 @@ pub(crate) static CONTAINER: Object = Object {
     help: 104_011,
     name: "Container",
     meaning: "Control groups that a container runtime made, as their paths tell.",
-    note: "Instances are the control groups whose path is of a kind that a container \
-         runtime makes, named `runtime/id` with the first 12 digits of the identifier, \
-         `docker/f4d3b90bea15` for example: `docker-ID.scope` and `docker/ID`, `libpod-ID.scope`, \
-         `cri-containerd-ID.scope`, `crio-ID.scope`, `nerdctl-ID`, `kubepods/.../ID`, `ecs/.../ID`, \
-         other groups whose name is 64 hexadecimal digits (`container/id`), `buildkit/ID`; and \
-         `runtime/name` for `lxc/NAME`, `lxc.payload.NAME`, `machine.slice/machine-NAME.scope` \
-         (`machine/NAME`, virtual machines of libvirt included) and `systemd-nspawn@NAME.service` \
-         (`nspawn/NAME`). No runtime is asked. ID Cgroup leads to the group. Without containers, the \
-         object has no instances.",
+    note: "Instances are the control groups with a path as container runtimes make it. The name is `runtime/id`, \
+         with the first 12 digits of the identifier, such as `docker/f4d3b90bea15`. The paths are \
+         `docker-ID.scope` and `docker/ID`, `libpod-ID.scope`, `cri-containerd-ID.scope`, `crio-ID.scope`, \
+         `nerdctl-ID`, `kubepods/.../ID`, `ecs/.../ID`, other groups with a name of 64 hexadecimal digits \
+         (`container/id`), and `buildkit/ID`. The name is `runtime/name` for `lxc/NAME`, `lxc.payload.NAME`, \
+         `machine.slice/machine-NAME.scope` (`machine/NAME`, which includes virtual machines of libvirt) and \
+         `systemd-nspawn@NAME.service` (`nspawn/NAME`). perfhive does not ask the runtimes. ID Cgroup identifies \
+         the group. Without containers, the object has no instances.",
     reads: "the folders of all groups, and for each container `cpu.stat`, `memory.current`, \
         `pids.current`, `io.stat` and `memory.swap.current`",
     cost: Cost::Costly,
@@ -354,9 +352,9 @@ pub(crate) static CONTAINER_PROCESS: Object = Object {
     help: 104_013,
     name: "Container Process",
     meaning: "The processes in containers; the parent of each is its container.",
-    note: "Container comes along: the parent of each instance is the innermost container that the process \
-         is in, in whichever of its groups. Instances are the processes in containers by ascending \
-         number, named as those of Process. ID Cgroup is that of the group itself.",
+    note: "Container is always collected with this object: the parent of each instance is the innermost container \
+         of the process, in any of the container's groups. Instances are the processes in containers by ascending \
+         process ID, with their names in Process. ID Cgroup is that of the group itself.",
     reads: "as Container, and for each group in a container `cgroup.procs`, for each process `PID/stat`",
     cost: Cost::Costly,
     has_instances: true,
@@ -377,10 +375,9 @@ pub(crate) static JOB_OBJECT: Object = Object {
     name: "Job Object",
     meaning: "Processor time and page faults of groups of processes: on Linux, of the control \
          groups under their paths.",
-    note: "Instances are those of Cgroup: a control group, like a job, is a set of processes that is \
-         accounted and limited as one, and holds further ones. Page faults take the memory \
-         controller. The processes of a group are in Cgroup Process, which stands for Windows' \
-         Job Object Details.",
+    note: "Instances are those of Cgroup: a control group, like a job, is a set of processes with common accounts \
+         and limits, and may contain further groups. Page faults need the memory controller. The processes of a \
+         group are in Cgroup Process, which takes the place of Windows' Job Object Details.",
     reads: "as Cgroup, and for each group `cpu.stat` and `memory.stat`",
     cost: Cost::Costly,
     has_instances: true,

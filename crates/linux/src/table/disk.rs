@@ -12,24 +12,23 @@ pub(crate) static PHYSICAL_DISK: Object = Object {
     name: "PhysicalDisk",
     meaning: "The disks of the machine: whole devices, without partitions and without devices \
          that are made of others.",
-    note: "One instance for each disk, named as the kernel names it (`sda`, `nvme0n1`, `vda`). \
-         Windows puts a number and the volumes into the name (`0 C:`), which here would change \
-         with every mount and cut the history of the disk in two. Disks are the whole devices of \
-         `diskstats` (those in `/sys/block`; without it, those whose names are not those of \
-         partitions of another one in the list) that are not made of other block devices, of \
-         memory or of a file: no partitions, no `dm-`, `md`, `bcache`, `drbd`, `zd`, `loop`, \
-         `ram` and `zram` devices (nothing that has `slaves` in sysfs), no paths of an NVMe \
-         device with several (`nvme0c0n1`), no boot areas of an eMMC (`mmcblk0boot0`). As on \
-         Windows, optical drives (`sr`) and floppy disks (`fd`) are not disks either. A device that \
-         has no size and never did anything (an empty card reader, an unused `nbd`) is left out \
-         until it has. So nothing is counted twice. `_Total` has the sums; of % Disk Time, % \
-         Disk Read Time, % Disk Write Time and % Idle Time it has the means, as on Windows. It \
-         grows by the counts of the disks that are present: a disk that appears or vanishes \
-         makes it neither jump nor step back. The kernel's times have 32 bits and wrap after 50 \
-         days of waiting, on 32-bit kernels counts do too: within a session they go on. A disk \
-         that replaces another one under the same name begins where the other one ended. It is \
-         recognized by `diskseq` of sysfs since 5.15, else by counts that step back without a \
-         wrap.",
+    note: "One instance for each disk, with the kernel's name (`sda`, `nvme0n1`, `vda`). Windows has a number and \
+         the volumes in the name (`0 C:`). Such a name would change with every mount here, and divide the history \
+         of the disk.\
+         \n\nDisks are the whole devices of `diskstats` that are not made of other block devices, of memory or of a \
+         file. Whole devices are those in `/sys/block`; without it, those whose names are not the names of \
+         partitions of another device in the list. The following are not disks: partitions; `dm-`, `md`, \
+         `bcache`, `drbd`, `zd`, `loop`, `ram` and `zram` devices (everything with `slaves` in sysfs); the paths \
+         of an NVMe device with several paths (`nvme0c0n1`); boot areas of an eMMC (`mmcblk0boot0`); and, as on \
+         Windows, optical drives (`sr`) and floppy disks (`fd`). A device without a size that never did anything \
+         (an empty card reader, an unused `nbd`) is left out until this changes. Nothing is therefore counted \
+         twice.\
+         \n\n`_Total` has the sums. For % Disk Time, % Disk Read Time, % Disk Write Time and % Idle Time it has the \
+         means, as on Windows. It grows by the counts of the present disks: if a disk appears or disappears, \
+         `_Total` neither jumps nor goes back. The kernel's times have 32 bits and wrap after 50 days of waiting; \
+         on 32-bit kernels counts wrap as well. Within a session they continue. If another disk takes the name of \
+         a disk, its counts begin where those of the first one ended. Since Linux 5.15 it is recognised by \
+         `diskseq` of sysfs, before by counts that go back without a wrap.",
     reads: "`diskstats`; for each disk that ever did anything `/sys/dev/block/*/diskseq`, for \
             each that did not its `size`; a device that is seen for the first time is looked up \
             in `/sys/block`",
@@ -46,25 +45,23 @@ pub(crate) static LOGICAL_DISK: Object = Object {
     name: "LogicalDisk",
     meaning: "Mounted file systems that lie on disks of this machine: their space, and the \
          transfers of the partitions they lie on.",
-    note: "One instance for each mounted file system that lies on block devices, named after its \
-           mount point. A file system that is mounted in several places (bind mounts, subvolumes \
-           of btrfs) is one instance, named after the place where it was mounted first. What is \
-           taken for one: everything with the number of a block device, and btrfs, bcachefs, ZFS \
-           (each data set) and UBIFS, which have numbers of their own. What is not: memory, \
-           overlay and network file systems; FUSE (`fuseblk` included), automounts, GFS2 and \
-           OCFS2, and whatever is mounted below one of these, because asking there may wait for \
-           ever (and keeps an automount mounted); images that never have free space (SquashFS, \
-           EROFS, CramFS, RomFS, ISO 9660). A mount point is not asked for its space if a file \
-           system that may wait is mounted over it or over a folder above it. The transfers are \
-           those of the partition or device that the file system lies on. A btrfs or bcachefs of several devices, ZFS and UBIFS \
-           have none: their instances end behind Free Megabytes. A place that cannot be asked for \
-           its space (for want of rights, or because something else is mounted over it) has no \
-           values at all where other places have it: an instance can lack only the counters at \
-           its end. Mounts are those that this program sees; with \
-           another root for mount points than `/`, those of process 1. Instances have no parents, \
-           as on Windows. `_Total` has the sums, space included; of % Disk Time, % Disk Read Time, \
-           % Disk Write Time and % Idle Time it has the means. Wraps and devices that are \
-           replaced: as in PhysicalDisk.",
+    note: "One instance for each mounted file system on block devices, with the name of its mount point. A file \
+         system that is mounted in several places (bind mounts, subvolumes of btrfs) is one instance, with the \
+         name of the place where it was mounted first.\
+         \n\nIncluded are all file systems with the number of a block device, and btrfs, bcachefs, ZFS (each data \
+         set) and UBIFS, which have their own numbers. Not included are memory, overlay and network file systems; \
+         FUSE (including `fuseblk`), automounts, GFS2 and OCFS2, and everything that is mounted below one of \
+         these, because a request may wait for ever there (and keeps an automount mounted); and images that never \
+         have free space (SquashFS, EROFS, CramFS, RomFS, ISO 9660). The space of a mount point is not read if a \
+         file system that may wait is mounted over it, or over a folder above it.\
+         \n\nThe transfers are those of the partition or device of the file system. btrfs and bcachefs on several \
+         devices, ZFS and UBIFS have no transfers: their instances end after Free Megabytes. If the space of a \
+         place cannot be read (for lack of rights, or because another file system is mounted over it) and that of \
+         other places can, the place has no values at all, because an instance can lack only the counters at its \
+         end. Mounts are those that this program sees; if the root for mount points is not `/`, those of process \
+         1. Instances have no parents, as on Windows. `_Total` has the sums, including space, and the means of % \
+         Disk Time, % Disk Read Time, % Disk Write Time and % Idle Time. Wraps and replaced devices are treated \
+         as in PhysicalDisk.",
     reads: "`self/mountinfo` (or `1/mountinfo`), `diskstats`, and the files of PhysicalDisk; one \
             `statfs` for each file system",
     cost: Cost::Global,
@@ -83,9 +80,9 @@ pub(crate) static PAGING_FILE: Object = Object {
     help: 701,
     name: "Paging File",
     meaning: "The swap areas that are in use, partitions and files.",
-    note: "One instance for each swap area in use, partition or file, named by its path as \
-           `swaps` has it (without the `(deleted)` of a file that was removed since). `_Total` is \
-           all of them. Without swap there is no instance.",
+    note: "One instance for each swap area in use, partition or file, with its path in `swaps` as its name (without \
+         the `(deleted)` of a file that was removed since). `_Total` is the sum. Without swap there is no \
+         instance.",
     reads: "`swaps`",
     cost: Cost::Global,
     has_instances: true,

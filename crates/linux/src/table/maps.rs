@@ -24,23 +24,22 @@ pub(crate) static IMAGE: Object = Object {
     meaning: "Programs and libraries of each process: the files of which it has something mapped \
          with the right to be executed, by the file's name. Their counters tell the address space \
          by protection.",
-    note: "An instance for each image of a process: a file of which something is mapped with the \
-         right to be executed, which is to say its program and its libraries. Shared memory that \
-         may be executed has a name of its own in the maps (`/memfd:NAME`, `/dev/zero`), and \
-         counts as an image, too. All mappings of a path in a process are one instance, in the \
-         order of the lowest address. Its name is the file's without the folders, as the kernel \
-         writes it: ` (deleted)` behind it means that no file of that path is there any more \
-         (one that was replaced by an update, for example). A line feed in a name is written as \
-         `\\012`, and is one again here; a byte that is not UTF-8 becomes the UTF-16 unit \
-         0xDC00 + byte. The parent is the process' instance, and Process comes along.\n\nThe \
-         maps of a process take permission to trace it (an ordinary user's own processes); \
-         others have no instances here. Nor have threads of the kernel, and processes that have \
-         ended and are not yet waited for; nor one whose first thread has ended while others go \
-         on, of which the kernel shows no maps. There is no `_Total`: libraries are shared, and \
-         a sum of address space says nothing.\n\nThe counters on request take `PID/smaps` in \
-         place of `PID/maps`, for which the kernel walks the page tables of the process: some \
-         milliseconds for each 100 MB that are resident, while the process may have to wait to \
-         change its mappings.",
+    note: "An instance for each image of a process: a file of which something is mapped as executable, that is, its \
+         program and its libraries. Executable shared memory has its own name in the maps (`/memfd:NAME`, \
+         `/dev/zero`), and counts as an image as well. All mappings of a path in a process are one instance, in \
+         the order of the lowest address. The name is that of the file without the folders, as the kernel writes \
+         it. ` (deleted)` after it means that the path no longer has this file (for example, because an update \
+         replaced it). The kernel writes a line feed in a name as `\\012`; here it is a line feed again. A byte \
+         that is not UTF-8 becomes the UTF-16 unit 0xDC00 + byte. The parent is the instance of the process; \
+         Process is always collected with this object.\
+         \n\nReading the maps of a process needs permission to trace it (an ordinary user has it for the user's own \
+         processes). Other processes have no instances here. Kernel threads and ended processes that were not yet \
+         waited for have none either, nor has a process whose first thread has ended while others continue, \
+         because the kernel shows no maps of it. There is no `_Total`: libraries are shared, so that a sum of \
+         address space has no meaning.\
+         \n\nThe counters on request are read from `PID/smaps` instead of `PID/maps`. For this the kernel walks the \
+         page tables of the process, which takes some milliseconds for each 100 MB of resident memory; meanwhile \
+         the process may have to wait to change its mappings.",
     reads: "with Process, for each process all of `PID/maps`; on request `PID/smaps` in its place",
     cost: Cost::Costly,
     has_instances: true,
@@ -54,8 +53,8 @@ pub(crate) static FULL_IMAGE: Object = Object {
     help: 1409,
     name: "Full Image",
     meaning: "Programs and libraries of each process as in Image, by the full path of the file.",
-    note: "As Image, but an instance's name is the whole path, as the reader sees it; of a process with mounts of \
-         its own (a container), the path within those.",
+    note: "As Image, but the name of an instance is the whole path, as the reader sees it; for a process with its \
+         own mounts (a container), the path within these.",
     reads: "as Image, and at once with it",
     cost: Cost::Costly,
     has_instances: true,
@@ -155,13 +154,14 @@ pub(crate) static ADDRESS_SPACE: Object = Object {
     name: "Process Address Space",
     meaning: "The address space of each process by kind and protection: images, mapped files and \
          shared memory, reserved space, and the rest.",
-    note: "An instance for each process whose maps may be read (see Image), under its name, without a parent; \
-         ID Process says which one it is. Process comes along, for the names.\n\n\
-         Every mapped byte of a process is in one counter of space, and their sum is its Virtual Bytes. \
-         *Image* are files of which something may be executed, *mapped* are other files and all memory that \
-         is shared by its kind (`s`), *reserved* is private memory without a file that may not be touched, \
-         and *unassigned* is other private memory without a file: heaps, stacks, and what the kernel adds \
-         (`[vdso]`, `[vvar]`).",
+    note: "An instance for each process whose maps may be read (see Image), with the name of the process and \
+         without a parent; ID Process identifies the process. Process is always collected with this object, for \
+         the names.\
+         \n\nEvery mapped byte of a process is part of one counter of space, and their sum is its Virtual Bytes. \
+         *Image* are files of which something may be executed. *Mapped* are other files, and all memory that is \
+         shared by its kind (`s`). *Reserved* is private memory without a file that may not be accessed. \
+         *Unassigned* is other private memory without a file: heaps, stacks, and what the kernel adds (`[vdso]`, \
+         `[vvar]`).",
     reads: "as Image, and at once with it; on request `PID/smaps_rollup`, or `PID/smaps` where that is read anyway",
     cost: Cost::Costly,
     has_instances: true,
@@ -367,10 +367,10 @@ pub(crate) static THREAD_DETAILS: Object = Object {
     help: 817,
     name: "Thread Details",
     meaning: "Details of each thread that are laborious to get. Instances as in Thread.",
-    note: "An instance for each thread of a process, under the name that it has in Thread: its number within \
-         the process, by ascending thread number. The parent is the process' instance, and Process comes \
-         along. Idle, the threads of the kernel and `_Total` have no address in a program, and no \
-         instances; nor have the threads of processes that the reader may not trace.",
+    note: "An instance for each thread of a process, with its name in Thread: its number within the process, in the \
+         order of thread IDs. The parent is the instance of the process; Process is always collected with this \
+         object. Idle, kernel threads and `_Total` have no address in a program, and therefore no instances; nor \
+         have the threads of processes that the reader may not trace.",
     reads: "with Process, for each process a listing of `PID/task`, and for each thread `PID/task/TID/syscall`",
     cost: Cost::Costly,
     has_instances: true,

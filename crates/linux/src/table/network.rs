@@ -199,12 +199,12 @@ pub(crate) static INTERFACE: Object = Object {
     meaning: "Counters of the network interfaces that this program sees: physical, virtual and \
          loopback ones.",
     note: namespace!(
-        " Instances are the kernel's interfaces by name, loopback (`lo`), bridges and tunnels \
-         included; as on Windows there is no `_Total`, for a packet may pass several. An \
-         interface that has taken the name of another since the collection before has no values \
-         in that one collection, so that no rate is made of the counts of two. Where a driver \
-         begins its counts anew, or wraps them at 32 bits, a rate is missing once. `/sys` must \
-         show the same namespace, as it does unless one of the two was mounted from elsewhere."
+        " Instances are the kernel's interfaces by name, including loopback (`lo`), bridges and \
+         tunnels. As on Windows there is no `_Total`, because a packet may pass several interfaces. \
+         If an interface has taken the name of another one since the previous collection, it has no \
+         values in this collection, so that no rate mixes the counts of both. If a driver restarts \
+         its counts, or wraps them at 32 bits, a rate is missing once. `/sys` must show the same \
+         namespace, which is the case unless one of the two was mounted from elsewhere."
     ),
     reads: "`net/dev`; of each interface two attributes in `/sys/class/net`; one more for each \
             counter on request",
@@ -222,8 +222,8 @@ pub(crate) static ADAPTER: Object = Object {
     meaning: "Counters of the network adapters: the interfaces with a device behind them, of the \
          machine or of a virtual machine's host.",
     note: namespace!(
-        " Instances are those of Network Interface that have a `device` in `/sys/class/net/NAME`; \
-         loopback, bridges, tunnels and the like are left out. The values are those of Network \
+        " Instances are those of Network Interface that have a `device` in `/sys/class/net/NAME`: \
+         loopback, bridges, tunnels and the like are not included. The values are those of Network \
          Interface, of the same collection."
     ),
     reads: "what Network Interface reads, and `device/uevent` of each interface",
@@ -304,10 +304,10 @@ pub(crate) static TCPV4: Object = Object {
     meaning: "Counters of TCP. Linux counts TCP over IPv4 and IPv6 together; only the connections \
          established and the sockets are told apart.",
     note: namespace!(
-        " **Linux counts TCP over IPv4 and IPv6 together**, and these counts are here, where \
-         programs made for Windows look for them: on a machine that speaks both, they are those \
-         of both, and TCPv6 leaves them out. Counted by version are Connections Established (of \
-         the packets) and Sockets In Use (of the socket's family)."
+        " **Linux counts TCP over IPv4 and IPv6 together.** These counts are in this object, where \
+         programs for Windows look for them. On a machine with both versions they are those of both, \
+         and TCPv6 does not have them. Only Connections Established (by the version of the packets) and \
+         Sockets In Use (by the family of the socket) are counted by version."
     ),
     ..protocol(
         638,
@@ -322,7 +322,9 @@ pub(crate) static TCPV4: Object = Object {
 pub(crate) static TCPV6: Object = Object {
     meaning: "Counters of TCP over IPv6, as far as Linux counts it apart: everything else is in \
          TCPv4.",
-    note: namespace!(" A kernel without IPv6 has no such object. See TCPv4 for what is not here."),
+    note: namespace!(
+        " A kernel without IPv6 has no such object. See TCPv4 for the other counters."
+    ),
     absent: &[
         absent(640, "Segments/sec", T::PERF_COUNTER_COUNTER, NO_SPLIT),
         absent(644, "Connections Active", T::PERF_COUNTER_RAWCOUNT, NO_SPLIT),
@@ -344,7 +346,7 @@ pub(crate) static TCPV6: Object = Object {
 
 pub(crate) static UDPV4: Object = Object {
     meaning: "Counters of UDP over IPv4.",
-    note: namespace!(" UDP-Lite is not in it."),
+    note: namespace!(" UDP-Lite is not included."),
     ..protocol(
         658,
         659,
@@ -356,7 +358,7 @@ pub(crate) static UDPV4: Object = Object {
 
 pub(crate) static UDPV6: Object = Object {
     meaning: "Counters of UDP over IPv6.",
-    note: namespace!(" A kernel without IPv6 has no such object. UDP-Lite is not in it."),
+    note: namespace!(" A kernel without IPv6 has no such object. UDP-Lite is not included."),
     ..protocol(
         1532,
         1533,

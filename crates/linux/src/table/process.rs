@@ -44,24 +44,22 @@ pub(crate) static PROCESS: Object = Object {
     name: "Process",
     meaning: "Counters of each process, under the name of its command. Idle stands for the time in \
          which processors had nothing to do, _Total for the sum of all.",
-    note: "Instances are `Idle`, the processes by ascending number, and `_Total`. An instance's \
-         name is the command's (`comm`); a byte in it that is not UTF-8 becomes the UTF-16 unit \
-         0xDC00 + byte, so that different names stay different. A process that is itself called \
-         `_Total` or `idle` has its number behind the name: `idle (1234)`. `Idle` has the number 0, the \
-         idle time of all processors as its processor time, and as many threads as processors \
-         are on. `_Total` is the sum of all instances that have the value, `Idle` included. Its counts \
-         keep what processes had counted when they were last seen before their end, so that the sum \
-         grows by what each process did. Processor times also have what processes did after that, or \
-         in a life shorter than the interval: where all processes of the machine are visible, the \
-         kernel's own sums in `/proc/stat` tell it. Of their other counts that part is lost. A count \
-         that cannot be read for a while stays in the sum as it was last read. \
-         Processes that `/proc` hides (another PID namespace, `hidepid`) are not there.\n\nThe \
-         counters from `PID/io` take permission to trace the process (an ordinary user's own \
-         processes); for others they have no value. Those are then not in `_Total` \
-         either.\n\nWhere the BPF reader is used ([manual](cli.md#processes-through-bpf)), all \
-         values come from the kernel's structures that `/proc` reports, with two differences: \
-         processor times are in steps of 100 ns, up to the last tick or switch of each \
-         processor, and Working Set is exact before Linux 6.17 too.",
+    note: "Instances are `Idle`, the processes by ascending process ID, and `_Total`. The name of an instance is \
+         that of the command (`comm`). A byte that is not UTF-8 becomes the UTF-16 unit 0xDC00 + byte, so that \
+         different names remain different. If a process is itself called `_Total` or `idle`, its process ID is \
+         added to the name: `idle (1234)`. `Idle` has the process ID 0, the idle time of all processors as its \
+         processor time, and one thread for each processor that is switched on.\
+         \n\n`_Total` is the sum of all instances that have the value, including `Idle`. Its counts keep the last \
+         known counts of processes that ended, so that the sum grows by the work of each process. Processor times \
+         also include the work of processes after they were last seen, and of processes that live shorter than \
+         the interval: if all processes of the machine are visible, the kernel's own sums in `/proc/stat` have \
+         it. This part of their other counts is lost. If a count cannot be read for a while, its last value stays \
+         in the sum. Processes that `/proc` hides (another PID namespace, `hidepid`) are not included.\
+         \n\nThe counters from `PID/io` need permission to trace the process (an ordinary user has it for the user's \
+         own processes). For other processes they have no value and are not part of `_Total`.\
+         \n\nIf the BPF reader is used ([manual](cli.md#processes-through-bpf)), all values come from the kernel's \
+         structures that `/proc` reports, with two differences: processor times have steps of 100 ns, up to the \
+         last tick or switch of each processor, and Working Set is exact before Linux 6.17 as well.",
     reads: "`stat`, one listing of `/proc`, and for each process `PID/stat`, `PID/statm` and `PID/io`, kept open \
         (of a process with one thread that has not run since the collection before, as \
         `PID/schedstat` says from Linux 5.9 on, only that and `PID/statm`: the others would say \
@@ -82,9 +80,9 @@ pub(crate) static PROCESS_V2: Object = Object {
     name: "Process V2",
     meaning: "Counters of each process, under the name of its command and its number: name:1234. \
          The name stays when other processes of that name begin or end.",
-    note: "As on Windows 11. The values are those of Process, of the same collection. The name is that \
-         in Process, with a colon and the process's number behind it, `Idle:0` included; `_Total` \
-         stays. The object is outside `Global`, which has every process once.",
+    note: "As on Windows 11. The values are those of Process, of the same collection. The name is that in Process, \
+         followed by a colon and the process ID, also for `Idle:0`; `_Total` keeps its name. The object is not \
+         part of `Global`, which already has every process once.",
     reads: "nothing beyond what Process reads",
     cost: Cost::Costly,
     has_instances: true,

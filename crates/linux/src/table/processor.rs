@@ -13,19 +13,19 @@ pub(crate) static PROCESSOR: Object = Object {
     name: "Processor",
     meaning: "Counters of each processor that is on, under the kernel's number. _Total is the \
          average of times and the sum of counts.",
-    note: "One instance for each processor that is on, under the kernel's number, and `_Total`: \
-         the average of times, so that it is a share as well, and the sum of counts. The kernel \
-         reports times in ticks, mostly of 10 ms: between two samples each share may be off by a \
-         tick or two, % Processor Time even a little below 0 and the others above 100, the more \
-         the shorter the interval. When processors are switched off or on, `_Total` goes on from \
-         where it was. Without a hypervisor, % Processor Time is % User Time and % Privileged \
-         Time together.\n\nA tick counts for whatever it meets, so work that runs between ticks is \
-         lost and work that runs at them counts too much. Beside the scheduler's own count \
-         (`cpuacct.usage`; Linux 6, 250 ticks a second), busy programs, programs that start others, \
-         searches of the disk and pipes read 0.97 to 1.00 of it; a program that wakes a thousand \
-         times a second for 50 µs 0.28; one that always runs between two ticks 0.01, and one whose \
-         bursts of half a tick meet each of them 2.0. The processor time of Process is the scheduler's, divided into user and \
-         privileged time by ticks: where the two differ, the sum over Process without Idle is right.",
+    note: "One instance for each processor that is switched on, with the kernel's number, and `_Total`. For times, \
+         `_Total` is the average, so that it is a share as well; for counts, it is the sum. If processors are \
+         switched off or on, `_Total` continues from its previous value. The kernel counts times in ticks, mostly \
+         of 10 ms. Between two samples, a share may therefore be wrong by a tick or two: % Processor Time may be \
+         slightly below 0, and other shares above 100. The error is larger at shorter intervals. Without a \
+         hypervisor, % Processor Time is % User Time plus % Privileged Time.\
+         \n\nA tick counts for the work that runs at that moment. Work that runs between ticks is not counted, and \
+         work that runs at ticks counts too much. The following shares are relative to the scheduler's own count \
+         (`cpuacct.usage`; Linux 6, 250 ticks a second). Busy programs, programs that start others, disk searches \
+         and pipes had 0.97 to 1.00 of it. A program that wakes a thousand times a second for 50 µs had 0.28. A \
+         program that always runs between two ticks had 0.01, and one with bursts of half a tick at each tick \
+         2.0. The processor time of Process is counted by the scheduler, and divided into user and privileged \
+         time by ticks: if the two differ, the sum over Process without Idle is right.",
     reads: "`stat`; on request `interrupts`",
     cost: Cost::Global,
     has_instances: true,

@@ -14,12 +14,12 @@ pub(crate) static THREAD: Object = Object {
     name: "Thread",
     meaning: "Counters of each thread, under its number within its process. _Total is the sum of \
          all.",
-    note: "Process comes along with Thread: the parent of each instance is its process. An instance's \
-         name is the thread's number within its process, from 0, by ascending thread number. `Idle` \
-         has a thread for each processor, as on Windows: its processor time is the idle time of that \
-         processor, its thread number 0. Of context switches and waiting, Idle's threads have none. \
-         The parent of `_Total` is Process' `_Total`, whose processor times and page faults it has: those \
-         of threads that ended are among them.",
+    note: "Process is always collected with Thread: the parent of each instance is its process. The name of an \
+         instance is the thread's number within its process, counted from 0 in the order of thread IDs. `Idle` \
+         has a thread for each processor, as on Windows, with the idle time of that processor and the thread ID \
+         0. The threads of `Idle` have no context switches and no waiting. The parent of `_Total` is the `_Total` \
+         of Process, and it has the processor times and page faults of that instance, including those of threads \
+         that ended.",
     reads: "with Process, for each thread `PID/task/TID/stat`; on request `status` and `schedstat` beside it",
     cost: Cost::Global,
     has_instances: true,
@@ -34,9 +34,9 @@ pub(crate) static THREAD_V2: Object = Object {
     name: "Thread V2",
     meaning: "Counters of each thread, under the name and number of its process and its own number: \
          name:1234/1240. The name stays when other threads begin or end.",
-    note: "The values are those of Thread, of the same collection. The parent of an instance is its \
-         process in Process V2, its name the thread's number; the threads of `Idle:0` have the numbers \
-         of their processors. The object is outside `Global`, which has every thread once.",
+    note: "The values are those of Thread, of the same collection. The parent of an instance is its process in \
+         Process V2, and its name is the thread ID. The threads of `Idle:0` have the numbers of their processors. \
+         The object is not part of `Global`, which already has every thread once.",
     reads: "nothing beyond what Thread reads",
     cost: Cost::Costly,
     has_instances: true,

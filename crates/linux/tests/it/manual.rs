@@ -177,19 +177,19 @@ const HEAD: &str = "\
 
 <!-- Made from the providers' table by a test of perfhive-linux; UPDATE=1 rewrites it. -->
 
-Which counters of Windows' objects perfhive fills on Linux, from where, and which it leaves out;
-and what Linux has beyond them. Indexes, counter types and units are Windows' own; indexes from
-100000 are perfhive's, for what Windows does not have, or numbers differently on each machine.
-Files without a leading `/` are below `/proc`.
+This page lists the counters of Windows' objects that perfhive fills on Linux, with their sources; the
+counters that it leaves out, with the reason; and the counters that only Linux has. Indexes, counter types
+and units are those of Windows. Indexes from 100000 are perfhive's own: for counters that Windows does not
+have, or for which it has different indexes on each machine. Files without a leading `/` are below `/proc`.
 
-**Nothing is a 0 that means \"not known\".** A counter that the kernel has no answer for is not in
-the object's definitions (an old kernel, for example, has no `MemAvailable`); a value that cannot
-be read for one instance is missing from that instance alone.
+**No counter is 0 because its value is unknown.** If the kernel does not have a counter, it is missing in the
+definitions of the object (for example, an old kernel has no `MemAvailable`). If a value cannot be read for
+one instance, it is missing in that instance only.
 
-- *Reads*: what one collection of the object takes; nothing is read that no wanted object needs.
-- *On request*: filled only when a reader asks for the counter, because reading it costs extra.
-- *Costly*: not part of `Global`, but of `Costly`, or when asked for by name.
-- *Since*: the first kernel that tells it, where that is not every one that perfhive runs on.
+- *Reads*: what one collection of the object reads. Nothing is read that no requested object needs.
+- *On request*: filled only if a reader asks for the counter, because reading it costs extra.
+- *Costly*: part of `Costly` instead of `Global`, or collected if it is named.
+- *Since*: the first kernel that has it, if not every kernel on which perfhive runs.
 - Rates need two samples. Counts of 32 bits wrap, and the difference is right across the wrap;
   other numbers that do not fit saturate.
 ";

@@ -15,8 +15,8 @@ pub(crate) static CACHE: Object = Object {
     help: 87,
     name: "Cache",
     meaning: "Counters of the cache of files: what must be written, and what is.",
-    note: "Of Windows' counters, those of pages that wait to be written. Pages are of \
-             the machine's page size, mostly 4096 bytes.",
+    note: "This object has only Windows' counters of pages that wait to be written. Pages have the machine's page \
+         size, mostly 4096 bytes.",
     reads: "`vmstat`",
     cost: Cost::Global,
     has_instances: false,

@@ -9,11 +9,9 @@ pub(crate) static NODE: Object = Object {
     help: 100_421,
     name: "NUMA Node Memory",
     meaning: "Memory of each node, and where pages were taken from.",
-    note: "Instances `0`, `1` and so on under the kernel's numbers, and `_Total`, the \
-             sum. `numastat` shows the rates in counts since the start. Without `/sys`, \
-             or on a kernel without NUMA, there is no instance. Windows numbers the \
-             object differently from machine to machine; the name is the same \
-             everywhere.",
+    note: "Instances are `0`, `1` and so on, with the kernel's numbers, and `_Total`, the sum. `numastat` shows the \
+         counts since the start for the rates here. Without `/sys`, or on a kernel without NUMA, there is no \
+         instance. On Windows the index of this object differs between machines; the name is the same everywhere.",
     reads: "`meminfo` and `numastat` of each node in `/sys/devices/system/node`, one \
              listing of that",
     cost: Cost::Global,

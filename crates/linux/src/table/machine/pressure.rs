@@ -37,12 +37,12 @@ pub(crate) static PRESSURE: Object = Object {
     name: "Pressure",
     meaning: "Time that tasks lost because they waited for processors, memory or devices. Takes \
          Linux 4.20.",
-    note: "`cpu some`, `memory full` and so on: what is waited for, and whether some \
-             tasks wait or all that have something to do. `irq` has `full` alone, and \
-             takes Linux 6.1. `cpu full` is left out: for a whole machine it has no meaning, \
-             and the kernel prints 0 for it (since 5.19); Cgroup Pressure has it for \
-             groups. Without `CONFIG_PSI`, or with `psi=0`, there is no instance. No \
-             `_Total`: times in which tasks wait for different things overlap.",
+    note: "An instance is the resource for which tasks wait, with `some` if at least one task waits, or `full` if \
+         all tasks that have something to do wait: `cpu some`, `memory full` and so on. `irq` has only `full`, \
+         since Linux 6.1. `cpu full` is left out: it has no meaning for a whole machine, and the kernel prints 0 \
+         for it (since 5.19); Cgroup Pressure has it for groups. Without `CONFIG_PSI`, or with `psi=0`, there is \
+         no instance. There is no `_Total`, because the times in which tasks wait for different resources \
+         overlap.",
     reads: "`pressure/cpu`, `memory`, `io` and `irq`",
     cost: Cost::Global,
     has_instances: true,

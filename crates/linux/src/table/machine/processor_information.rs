@@ -18,13 +18,12 @@ pub(crate) static PROCESSOR_INFORMATION: Object = Object {
     name: "Processor Information",
     meaning: "Counters of each processor that is on, under its node and the kernel's number, and \
          totals of each node.",
-    note: "As Processor, with more counters, and instances by node: `0,3` is processor 3 of node \
-         0, `0,_Total` all of node 0, `_Total` all. The second number is the kernel's own, so \
-         that an instance remains the same processor whichever others are off; Windows counts \
-         anew in each node. Where `/sys` has no nodes (or is missing) every processor is in node \
-         0, as on Windows. Totals are the mean of times and the sum of counts, and do not jump \
-         when processors are switched off or on. Windows numbers the object differently from \
-         machine to machine; the name is the same everywhere.",
+    note: "The counters of Processor and more, with instances by node: `0,3` is processor 3 of node 0, `0,_Total` \
+         is all of node 0, and `_Total` is all processors. The second number is the kernel's own, so that an \
+         instance remains the same processor if others are switched off; Windows counts from 0 in each node. If \
+         `/sys` is missing or has no nodes, all processors are in node 0, as on Windows. Totals are the mean of \
+         times and the sum of counts, and continue if processors are switched off or on. On Windows the index of \
+         this object differs between machines; the name is the same everywhere.",
     reads: "`stat`; when processors come or go, \
              `/sys/devices/system/node/nodeN/cpulist`; on request `interrupts`, \
              `softirqs`, and one file of `/sys` for each processor",

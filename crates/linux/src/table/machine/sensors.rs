@@ -14,11 +14,9 @@ mod thermal {
         help: 100_501,
         name: "Thermal Zone Information",
         meaning: "Temperatures that the machine measures of itself.",
-        note: "Instances are the type of a zone and its number, `x86_pkg_temp 1`. A zone \
-             that is switched off or has no reading yet has an instance without values. \
-             Without `/sys/class/thermal` there is no instance. Windows numbers the \
-             object differently from machine to machine; the name is the same \
-             everywhere.",
+        note: "Instances have the type of a zone and its number, `x86_pkg_temp 1`. A zone that is switched off, or has \
+         no reading yet, has an instance without values. Without `/sys/class/thermal` there is no instance. On \
+         Windows the index of this object differs between machines; the name is the same everywhere.",
         reads: "`temp` of each zone in `/sys/class/thermal`, which asks the firmware for \
              some; one listing of that",
         cost: Cost::Costly,
@@ -66,12 +64,10 @@ mod energy {
         help: 100_521,
         name: "Energy Meter",
         meaning: "Energy that processors and memory used, by their own meters.",
-        note: "Instances are the zones of `intel-rapl` (which AMD's processors have as \
-             well), a part of one behind its name: `package-0`, `package-0 core`, \
-             `package-0 dram`. Since Linux 5.10 the superuser alone may read them; for \
-             others there is no instance. Without `/sys/class/powercap` there is no \
-             instance. Windows numbers the object differently from machine to machine; \
-             the name is the same everywhere.",
+        note: "Instances are the zones of `intel-rapl`, which AMD's processors have as well. A part of a zone has the \
+         zone's name before its own: `package-0`, `package-0 core`, `package-0 dram`. Since Linux 5.10 only root \
+         may read them; for other users, and without `/sys/class/powercap`, there is no instance. On Windows the \
+         index of this object differs between machines; the name is the same everywhere.",
         reads: "`energy_uj` of each zone in `/sys/class/powercap`, one listing of that",
         cost: Cost::Global,
         has_instances: true,
@@ -111,11 +107,10 @@ mod idle {
         help: 100_541,
         name: "Processor Idle State",
         meaning: "How long and how often each processor was in each of its idle states.",
-        note: "Instances are the processor's number and the name that the driver gives the state, \
-             `0,C1E`, the shallowest state first. `POLL` waits without saving energy. The states \
-             are those of the driver (`intel_idle`, `acpi_idle`, `haltpoll` and others), and not \
-             Windows' C1 to C3, which Processor therefore has no values for. Without `cpuidle` \
-             there is no instance.",
+        note: "Instances have the processor's number and the driver's name for the state, `0,C1E`, with the shallowest \
+         state first. In `POLL` the processor waits without saving energy. The states are those of the driver \
+         (`intel_idle`, `acpi_idle`, `haltpoll` and others), not Windows' C1 to C3, for which Processor therefore \
+         has no values. Without `cpuidle` there is no instance.",
         reads: "`name` and a file for each counter, of each state of each processor in \
              `/sys/devices/system/cpu/cpuN/cpuidle`",
         cost: Cost::Costly,
