@@ -1,12 +1,13 @@
 //! Machines, objects, counters and instances of a query's sources, and the paths that a
 //! wildcard stands for.
 
+use super::Query;
 use super::error::QueryError;
 use super::lookup::Directory;
 use super::names::unknown_object;
+use super::resolve::objects_named;
 use super::sample::ObjectSample;
 use super::sources::QuerySource;
-use super::{Query, objects_named};
 use crate::ask::Ask;
 use crate::error::SourceError;
 use crate::frame::{Snapshot, SnapshotObject};
