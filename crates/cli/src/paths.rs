@@ -1,18 +1,25 @@
 //! Adds the counter paths of the command line to a query, and explains wrong ones.
 
+mod meant;
+mod silent;
+
+pub(crate) use meant::{corrected_failure, without_separators};
+pub(crate) use silent::silent;
+
 use crate::absent;
 use crate::args::Global;
 use crate::args::value::{file_of, source_of_file};
 use crate::failure::{Failure, warn};
 use crate::session::{Session, told};
 use crate::text::escape::shell_word;
+use meant::{split_by_shell, swallowed, with_correction, with_instance};
 use perfhive::{
-    Ask, Catalogue, CatalogueObject, CounterPath, Fault, InstancePattern, NamePattern, NoValue,
-    ObjectQuery, PathId, ProviderState, ProviderStatus, Query, QueryError, Reading, Snapshot,
-    Source as _, TitleIndex, TitleSet, nearest,
+    Ask, CatalogueObject, CounterPath, Fault, InstancePattern, NamePattern, NoValue, ObjectQuery,
+    PathId, ProviderState, ProviderStatus, Query, QueryError, Reading, Snapshot, Source as _,
+    nearest,
 };
 use perfhive_view::{Names, SHORT_NAMES, did_you_mean};
-use std::ops::RangeInclusive;
+use silent::{missed_by, silent_in};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A path of the command line: its ID in the query, or the reason why its object cannot be read at
@@ -226,181 +233,6 @@ fn recorded_machines(global: &Global) -> Vec<String> {
     machines.unwrap_or_default()
 }
 
-/// The failure for the error of a path, with the path that was probably meant.
-fn with_correction(global: &Global, error: QueryError, path: &str) -> Failure {
-    match correction(global, &error, path) {
-        Some(meant) => {
-            let (error, meant) = (error.to_string(), shell_word(&meant));
-            let write = if error.ends_with('?') { " Write" } else { "; write" };
-            Failure::Usage(format!("{error}{write} {meant}"))
-        }
-        None => error.into(),
-    }
-}
-
-/// The path that was probably meant: with all mistakes corrected, so that it can be read. `None` if
-/// there is no such path. It is looked for with a query of its own, since the query of the command
-/// would keep the paths that are tried.
-fn correction(global: &Global, error: &QueryError, path: &str) -> Option<String> {
-    /// The most corrections that are tried after the first: object, counter and instance may each
-    /// be wrong.
-    const MOST: usize = 3;
-    let mut meant = corrected(error, path)?.to_string();
-    let mut query = quiet_query(global)?;
-    let mut tried = 0;
-    let id = loop {
-        match query.add(&meant) {
-            Ok(id) => break id,
-            Err(error) => meant = corrected(&error, &meant).filter(|_| tried < MOST)?.to_string(),
-        }
-        tried += 1;
-    };
-    // A collection that fails says nothing about the names, so its error is ignored.
-    let _ = query.collect();
-    let is_missing = |one: &&Reading| matches!(one.value, Err(NoValue::NoSuchInstance));
-    if let Some(missing) = query.readings_of(id).find(is_missing) {
-        let whole: CounterPath = meant.parse().ok()?;
-        let wanted = whole.instance.as_ref()?.to_string();
-        let names = query.instance_names(missing);
-        let near = nearest(&wanted, names.iter().map(String::as_str), 1);
-        return Some(with_instance(&whole, &whole.object.to_string(), near.first()?));
-    }
-    Some(meant)
-}
-
-/// The text of a path with another object and instance, on the machine that the path names.
-fn with_instance(path: &CounterPath, object: &str, instance: &str) -> String {
-    let machine = path.machine.as_ref().map(|machine| format!("\\\\{machine}"));
-    format!("{}\\{object}({instance})\\{}", machine.unwrap_or_default(), path.counter)
-}
-
-/// The failure for a path with an unknown object or counter, for commands that show no readings; `None` for any other
-/// path. It has the path that was probably meant, if one is found.
-pub(crate) fn corrected_failure(global: &Global, path: &str) -> Option<Failure> {
-    let mut query = quiet_query(global)?;
-    let error = query.add(path).err()?;
-    if !matches!(&error, QueryError::UnknownObject { .. } | QueryError::UnknownCounter { .. }) {
-        return None;
-    }
-    let providers = query.providers(0);
-    let of_providers = !matches!(&providers, Ok(none) if none.is_empty());
-    if matches!(&error, QueryError::UnknownObject { .. }) {
-        warn_of_refused(&providers.unwrap_or_default());
-    }
-    Some(explain_error(error, global, path, of_providers))
-}
-
-/// A query over the source, without messages; `None` where it cannot be opened.
-fn quiet_query(global: &Global) -> Option<Query> {
-    let session = Session::open(&Global { quiet: true, ..global.clone() });
-    session.ok()?.query().ok()
-}
-
-/// The path with one mistake corrected. The nearest name replaces an unknown object or counter, the instance `*` is
-/// added where one is needed, and an instance is removed where there are none. `None` if the error is another one, or
-/// no name is near.
-fn corrected(error: &QueryError, path: &str) -> Option<CounterPath> {
-    let mut meant: CounterPath = path.parse().ok()?;
-    match error {
-        QueryError::UnknownObject { nearest, .. } => {
-            meant.object = NamePattern::literal(nearest.first()?);
-        }
-        QueryError::UnknownCounter { nearest, .. } => {
-            meant.counter = NamePattern::literal(nearest.first()?);
-        }
-        QueryError::NeedsInstance { .. } => meant.instance = Some(InstancePattern::any()),
-        QueryError::HasNoInstances { .. } => meant.instance = None,
-        _ => return None,
-    }
-    Some(meant)
-}
-
-/// The only path that a text can mean if a shell removed the backslashes from it; `error` is the one with which adding
-/// the text failed. `None` if this error has another cause, if no path or several are possible, and on Windows.
-fn swallowed(query: &mut Query, text: &str, error: &QueryError) -> Option<String> {
-    let is_whole = text.contains('\\') && matches!(error, QueryError::Path(_));
-    // The shells of Windows do not remove backslashes, and listing all objects asks every provider there.
-    if cfg!(windows)
-        || is_whole
-        || !matches!(error, QueryError::Path(_) | QueryError::UnknownObject { .. })
-    {
-        return None;
-    }
-    // Objects that take time to find out are needed, too.
-    query.objects(None).ok()?;
-    without_separators(query.titles(0)?, query.catalogue(0)?, text)
-}
-
-/// The path that equals a text when its separators are removed, if there is exactly one; `None` otherwise.
-pub(crate) fn without_separators(
-    titles: &TitleSet,
-    catalogue: &Catalogue,
-    text: &str,
-) -> Option<String> {
-    let key = |text: &str| text.replace(['\\', '/'], "").to_lowercase();
-    let (object, instance, counter) = match (text.find('('), text.rfind(')')) {
-        (Some(open), Some(close)) if open < close => {
-            (key(text.get(..open)?), text.get(open..=close)?, key(text.get(close + 1..)?))
-        }
-        _ => (String::new(), "", key(text)),
-    };
-    let mut found = None;
-    for known in &catalogue.objects {
-        for counter_index in known.counters.iter().map(|counter| counter.name) {
-            let is_it = titles.names(known.name).any(|of| match instance {
-                "" => titles.names(counter_index).any(|name| key(of) + &key(name) == counter),
-                _ => {
-                    key(of) == object
-                        && titles.names(counter_index).any(|name| key(name) == counter)
-                }
-            });
-            let meant = (known.name, counter_index);
-            if is_it && found.replace(meant).is_some_and(|other| other != meant) {
-                return None;
-            }
-        }
-    }
-    let (object, counter) = found?;
-    let (object, counter) = (titles.name_or_index(object), titles.name_or_index(counter));
-    Some(format!("\\{object}{instance}\\{counter}"))
-}
-
-/// The path that several words of the command line form together, after a shell split it at its
-/// blanks and removed the backslashes. `None` if they form no path.
-fn split_by_shell(query: &mut Query, words: &[String], error: &QueryError) -> Option<String> {
-    /// The most words that are joined to a path.
-    const MOST: usize = 6;
-    if !matches!(
-        error,
-        QueryError::Path(_) | QueryError::UnknownCounter { .. } | QueryError::NeedsInstance { .. }
-    ) {
-        return None;
-    }
-    // An empty word, such as that of a variable without a value, is no part of a path.
-    if words.first().is_none_or(|first| first.trim().is_empty()) {
-        return None;
-    }
-    (2..=words.len().min(MOST)).find_map(|count| {
-        let (first, others) = words.get(..count)?.split_first()?;
-        let mut whole = first.clone();
-        for word in others {
-            // A word with a slash, such as `Switches/sec`, was taken for a path of its own.
-            let part = word.strip_prefix('\\').map(|path| path.replace('\\', "/"));
-            whole.push(' ');
-            whole.push_str(part.as_deref().unwrap_or(word));
-        }
-        let typed = perfhive_view::typed_path(&whole).into_owned();
-        match query.add(&typed) {
-            Ok(_) => Some(typed),
-            Err(error @ QueryError::NeedsInstance { .. }) => {
-                let meant = corrected(&error, &typed)?.to_string();
-                query.add(&meant).ok().map(|_| meant)
-            }
-            Err(error) => swallowed(query, &whole, &error),
-        }
-    })
-}
-
 /// The failure for a text that is not a path: it may be an object alone, or a mistyped short name.
 fn not_a_path(query: &mut Query, error: QueryError, path: &str) -> Failure {
     let name = path.trim_matches(['/', '\\', ' ']);
@@ -508,90 +340,6 @@ pub(crate) fn more_than_an_object(
             "{text} names {what}, and an object such as {list} is expected; read it by perfhive get {read}"
         ))
     })
-}
-
-/// The reason why providers do not offer the objects that a pattern matches, although they are registered for matching
-/// names: last faults of theirs. `None` if there are no such providers.
-pub(crate) fn silent(
-    providers: &[ProviderStatus],
-    titles: &TitleSet,
-    catalogue: &Catalogue,
-    object: &NamePattern,
-) -> Option<String> {
-    let Some(name) = object.as_literal() else {
-        const MOST: usize = 4;
-        let all = silent_ones(providers, titles, catalogue, object, |_, _| true);
-        let more = all.len().saturating_sub(MOST);
-        let mut said: Vec<String> = all.into_iter().take(MOST).map(|(_, why)| why).collect();
-        if more > 0 {
-            said.push(format!("{more} more do not answer; perfhive providers shows them"));
-        }
-        return (!said.is_empty()).then(|| said.join("; "));
-    };
-    let counters = || catalogue.objects.iter().flat_map(|object| &object.counters);
-    let is_counter = |index: TitleIndex| counters().any(|counter| counter.name == index);
-    let number = name.parse().ok().map(TitleIndex);
-    let indexes = titles.indexes(name).into_iter().chain(number);
-    // The owner of a name is the provider with the smallest range of indexes around it. A
-    // name that a removed installation left behind has no owner.
-    let owner = |index: TitleIndex| {
-        let range = |one: &ProviderStatus| one.names.clone().filter(|all| all.contains(&index.0));
-        let owners = providers.iter().filter_map(|one| Some((range(one)?, one)));
-        owners.min_by_key(|(names, _)| names.end() - names.start())
-    };
-    let (_, owner) = indexes.filter(|index| !is_counter(*index)).find_map(owner)?;
-    if owner.state == ProviderState::Open {
-        return None;
-    }
-    owner.last_fault.as_ref().map(told)
-}
-
-/// The result of [`silent`] for the first source of a query.
-fn silent_in(query: &mut Query, object: &NamePattern) -> Option<String> {
-    let providers = query.providers(0).unwrap_or_default();
-    silent(&providers, query.titles(0)?, query.catalogue(0)?, object)
-}
-
-/// The failing providers that have a name matching the pattern, but no object in the catalogue: each
-/// with this name and its last fault. `counts` says which names are considered, from the range of the
-/// provider's indexes and the index of the name.
-fn silent_ones(
-    providers: &[ProviderStatus],
-    titles: &TitleSet,
-    catalogue: &Catalogue,
-    pattern: &NamePattern,
-    counts: impl Fn(&RangeInclusive<u32>, u32) -> bool,
-) -> Vec<(String, String)> {
-    let is_silent = |names: &RangeInclusive<u32>| {
-        !catalogue.objects.iter().any(|object| names.contains(&object.name.0))
-    };
-    let silent = providers.iter().filter_map(|one| {
-        let fails = !matches!(one.state, ProviderState::Open | ProviderState::Disabled);
-        let names = one.names.clone().filter(|names| fails && is_silent(names))?;
-        let mut meant = titles.databases().iter().flat_map(|database| database.all());
-        let (_, name) = meant.find(|(index, name)| {
-            names.contains(&index.0) && counts(&names, index.0) && pattern.matches(name)
-        })?;
-        Some((name.to_string(), told(one.last_fault.as_ref()?)))
-    });
-    silent.collect()
-}
-
-/// Messages about objects that a path with a wildcard may match as well, but that are not known because their providers
-/// do not tell them. Only the first name of each provider is looked at, which by custom is an object's.
-fn missed_by(query: &mut Query, path: PathId) -> Vec<String> {
-    let wild = |path: &&CounterPath| path.machine.is_none() && path.object.is_wild();
-    let Some(pattern) = query.path(path).filter(wild).map(|path| path.object.clone()) else {
-        return Vec::new();
-    };
-    let providers = query.providers(0).unwrap_or_default();
-    let (Some(titles), Some(catalogue)) = (query.titles(0), query.catalogue(0)) else {
-        return Vec::new();
-    };
-    let first = |names: &RangeInclusive<u32>, index| *names.start() == index;
-    let all = silent_ones(&providers, titles, catalogue, &pattern, first);
-    let message = |(object, why)| format!("object {object:?} is not there at the moment: {why}");
-    all.into_iter().map(message).collect()
 }
 
 /// A message for each path to an instance that does not exist, with the nearest names of instances.

@@ -368,7 +368,7 @@ fn the_logs_to_convert_may_be_named_by_their_address() {
     }
     // The file that is read is not written, however it is named.
     let line = perfhive(["convert", &format!("file:{first}"), "-o", &first]).fails(2);
-    assert!(line.contains("is what is read"), "{line}");
+    assert!(line.contains("is the input"), "{line}");
 }
 
 #[test]
