@@ -56,7 +56,8 @@ impl PerfEvent {
 }
 
 /// A function that closes an [`EventSource`] from any thread, which ends the waiting for its
-/// events.
+/// events. It may use the experiment's [`ExperimentHandle`](crate::ExperimentHandle), except to
+/// [`replace`](crate::ExperimentHandle::replace) its own source.
 pub type Closer = Box<dyn Fn() + Send + Sync>;
 
 /// A source of performance events, which a binding waits for.

@@ -382,7 +382,10 @@ fn fetch(stream: &mut UnixStream, served: &Served) -> io::Result<()> {
     let queue = Queue { sender, waiting: Arc::clone(&waiting) };
     let mut lines = JsonLines::new(queue);
     lines.line(&first_line(&(served.about)()))?;
-    served.handle.deliver(lines);
+    if served.handle.deliver(lines).is_err() {
+        // The experiment has ended.
+        return Ok(());
+    }
     loop {
         match receiver.recv_timeout(Duration::from_secs(1)) {
             Ok(lines) => {

@@ -279,12 +279,14 @@ impl Experiment {
     fn finish(&mut self) -> DeliveryOutcome {
         let shared = &self.handle.0;
         // From now on no event source is bound.
-        let threads = {
-            let bound = locked(&shared.bound);
+        let bound: Vec<_> = {
+            let list = locked(&shared.bound);
             locked(&shared.wanted).closed = true;
-            bound.iter().for_each(|one| locked(&one.bound.closer)());
-            std::mem::take(&mut *locked(&shared.threads))
+            list.iter().map(|one| Arc::clone(&one.bound)).collect()
         };
+        // The list is not locked: a closer may use the handle.
+        bound.iter().for_each(|bound| locked(&bound.closer)());
+        let threads = std::mem::take(&mut *locked(&shared.threads));
         for thread in threads {
             // A panic is the failure of its binding.
             let _ = thread.join();
@@ -364,7 +366,8 @@ impl ExperimentHandle {
 
     /// Replaces the event source of a binding by another one, which has the same events and more:
     /// for example the ends that belong to the starts of the replaced source, so that both make
-    /// sections. Sensors, filter, counts and the source's name stay.
+    /// sections. Sensors, filter, counts and the source's name stay. The binding is the first one with
+    /// this name whose event source has not ended.
     ///
     /// # Errors
     /// Where there is no such binding, or its event source or the experiment has ended.
@@ -373,19 +376,26 @@ impl ExperimentHandle {
         source: &str,
         with: impl EventSource + 'static,
     ) -> Result<(), MeasureError> {
-        let list = locked(&self.0.bound);
+        let (halves, closer) = (with.halves(), with.closer());
         let failed = |what: &str| Err(MeasureError::Other(format!("{source}: {what}").into()));
-        let Some(one) = list.iter().find(|one| *one.bound.source == *source) else {
-            return failed("there is no such event source");
+        let close = {
+            let list = locked(&self.0.bound);
+            let mut named = list.iter().filter(|one| *one.bound.source == *source).peekable();
+            if named.peek().is_none() {
+                return failed("there is no such event source");
+            }
+            let is_closed = locked(&self.0.wanted).closed;
+            let running = named.filter(|_| !is_closed).find_map(|one| {
+                let next = locked(&one.bound.next);
+                // Looked at under the lock, under which the binding decides that it ends.
+                (!one.bound.ended.load(Ordering::Acquire)).then_some((one, next))
+            });
+            let Some((one, mut next)) = running else { return failed("it has ended") };
+            locked(&one.bound.halves).change(halves);
+            *next = Some(Box::new(with));
+            std::mem::replace(&mut *locked(&one.bound.closer), closer)
         };
-        let mut next = locked(&one.bound.next);
-        if locked(&self.0.wanted).closed || one.bound.ended.load(Ordering::Acquire) {
-            return failed("it has ended");
-        }
-        locked(&one.bound.halves).change(with.halves());
-        let close = std::mem::replace(&mut *locked(&one.bound.closer), with.closer());
-        *next = Some(Box::new(with));
-        drop(next);
+        // Nothing is locked: a closer may use the handle.
         close();
         Ok(())
     }
@@ -398,8 +408,17 @@ impl ExperimentHandle {
 
     /// Adds a delivery, which gets the records that are not delivered yet and all later ones. An
     /// error of this delivery does not fail the experiment.
-    pub fn deliver(&self, delivery: impl Delivery + 'static) {
+    ///
+    /// # Errors
+    /// Where the experiment has ended.
+    pub fn deliver(&self, delivery: impl Delivery + 'static) -> Result<(), MeasureError> {
+        let wanted = locked(&self.0.wanted);
+        if wanted.closed {
+            return Err(MeasureError::Other("the experiment has ended".into()));
+        }
+        // Under the lock, so that the last delivery, which comes after the end, has it.
         locked(&self.0.guests).push(Box::new(delivery));
+        Ok(())
     }
 
     /// Starts (`true`) or stops recording in the bindings of this event source, or in all bindings

@@ -3,6 +3,7 @@
 
 #[cfg(target_os = "linux")]
 mod calls;
+mod handles;
 #[cfg(target_os = "linux")]
 mod header;
 #[cfg(target_os = "linux")]

@@ -191,9 +191,12 @@ fn a_place_added_shortly_before_the_end_has_the_records_to_the_end() {
     // The delivering thread waits for its next second by now.
     std::thread::sleep(Duration::from_millis(100));
     let (sender, delivered) = std::sync::mpsc::channel();
-    experiment.handle().deliver(move |batch: &RecordBatch<'_>, _: &[Section]| {
-        let _ = sender.send(batch.len());
-    });
+    experiment
+        .handle()
+        .deliver(move |batch: &RecordBatch<'_>, _: &[Section]| {
+            let _ = sender.send(batch.len());
+        })
+        .unwrap();
     drop(experiment.end());
     assert!(delivered.iter().sum::<usize>() > 0);
     drop(manager);

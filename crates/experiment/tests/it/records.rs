@@ -163,7 +163,7 @@ fn a_delivery_that_panics_at_the_end_is_a_failure_and_others_get_the_end() {
     let builder = Experiment::builder().deliver(EndsBadly);
     let experiment = builder.deliver(JsonLines::new(memory.clone())).start().unwrap();
     experiment.bind(Burst::new(3), context(shown())).unwrap();
-    experiment.handle().deliver(EndsBadly);
+    experiment.handle().deliver(EndsBadly).unwrap();
     let end = experiment.end();
     let [failure] = end.failures.as_slice() else { panic!("{:?}", end.failures) };
     assert!(failure.contains("no such shop"), "{failure}");
