@@ -96,7 +96,8 @@ pub(crate) struct Global {
     /// Encoding of text files that are neither UTF-8 nor UTF-16: windows-1251, 932, 850 and so on
     ///
     /// Text logs of perfmon (.csv, .tsv) and provider definitions (.ini) are in the code page of the machine
-    /// that wrote them. Without this option such a log is read as windows-1252, with a warning.
+    /// that wrote them. Without this option a log in such a code page is read as windows-1252,
+    /// with a warning.
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) encoding: Option<FileEncoding>,
 
@@ -105,7 +106,7 @@ pub(crate) struct Global {
     /// A code (`de`), a name (`German`) or a number (`007`). The default is the language of
     /// the environment (LC_ALL, LC_MESSAGES, LANG; on Windows without these variables, the user's
     /// language). If the source does not have that language, names are English. Paths may use names
-    /// of every language of the source.
+    /// in any language of the source.
     #[arg(long, global = true, value_name = "LANG", value_parser = value::language)]
     pub(crate) language: Option<LanguageId>,
 
@@ -145,8 +146,8 @@ pub(crate) struct Global {
     /// Deadline for the providers of counters
     ///
     /// In seconds, or with a unit: 0.5, 500ms, 2s. If a provider does not answer in time, its counters are
-    /// missing, and a warning names the provider. No sample takes longer than the deadline. On Windows the
-    /// default is 10 seconds, and up to 20 more to find out which provider hangs. On other systems it is
+    /// missing, and a warning names the provider. With this option no sample takes longer. Without it the deadline
+    /// on Windows is 10 seconds, and up to 20 more to find out which provider hangs. On other systems it is
     /// two seconds, or twice the time that the provider needed recently.
     #[arg(long, global = true, value_name = "SECONDS", value_parser = value::interval)]
     pub(crate) patience: Option<Duration>,
@@ -370,7 +371,7 @@ pub(crate) struct Watch {
 
 #[derive(Debug, Args)]
 pub(crate) struct View {
-    /// Counter paths or short names to chart; without any, the overview. Names of recordings may stand among them: these are shown instead of this machine, together with the sources of -s, and followed while they grow
+    /// Counter paths or short names to chart; without any, the overview. Recordings may stand among them: they are shown instead of this machine, together with the sources of -s, and followed while they grow
     #[arg(value_name = "PATH", value_parser = value::file_or_path)]
     pub(crate) paths: Vec<String>,
 

@@ -89,7 +89,7 @@ pub(crate) struct ExperimentLimit {
     #[arg(value_name = "SOURCE")]
     pub(crate) event_source: Option<String>,
 
-    /// Filter for the events, as for run; `none` removes the filter. Without SOURCE it applies to all sources but intervals
+    /// Filter for the events, as for run; `none` removes the filter. Without SOURCE it applies to all sources except intervals
     #[arg(long = "where", value_name = "FILTER", value_parser = filter_text)]
     pub(crate) filter: Option<String>,
 }
@@ -128,12 +128,12 @@ pub(crate) struct ExperimentRun {
     /// for a function of a library).
     /// `usdt PROVIDER:NAME`: the program reaches a probe that its authors placed.
     /// `thread start`, `thread end`: a thread of the program starts or ends.
-    /// `start NAME`, `end NAME`: any process of the machine starts the program with the file name NAME, such as
-    /// `start gzip`, or such a process ends.
+    /// `start NAME`, `end NAME`: any process of the machine starts to run the program with the file name NAME
+    /// (`start gzip`), or ends.
     /// `signal USR1`, `signal USR2`: perfhive receives the signal.
-    /// `line FD`, `line PATH`: perfhive reads a line from its descriptor FD, or from a FIFO.
+    /// `line FD`, `line PATH`: perfhive reads a line from its descriptor FD, or from the FIFO PATH.
     /// `above SENSOR LIMIT below LIMIT`: the value of the sensor, read every 10 ms, rises to the first limit (start)
-    /// or falls below the second (end).
+    /// or falls below the second (end). Without `below`, the two limits are equal.
     #[arg(
         long, value_name = "EVENT", required = true, action = ArgAction::Append, value_parser = event
     )]
@@ -147,9 +147,9 @@ pub(crate) struct ExperimentRun {
 
     /// Record only events that match: 'seconds > 0.01', "'Working Set' > 100000000", 'call paid: every 10'
     ///
-    /// A filter has comparisons with 'and' between them: of pid, tid, name (with * for any text), type (point, start, end),
-    /// seconds (of a section) and sensors (in quotes), and 'every N'. It applies to all events but those of intervals, or
-    /// to the event of --on that stands before a colon. Other events are counted as filtered.
+    /// A filter consists of comparisons and 'every N', with 'and' between them. It may compare pid, tid, name (* for any
+    /// text), type (point, start, end), seconds (of a section) and sensors (in quotes). It applies to all events but those
+    /// of intervals, or to the event of --on that stands before a colon. Events that do not match are counted as filtered.
     #[arg(long = "where", value_name = "FILTER", action = ArgAction::Append)]
     pub(crate) filters: Vec<ExperimentFilter>,
 
@@ -157,7 +157,7 @@ pub(crate) struct ExperimentRun {
     #[arg(long, short = 'o', value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
-    /// For each event, print the means of the sensors of `--on 'interval ...'` in this time before and after it: 50ms, 2s
+    /// For each other event, print the means of the sensors of `--on 'interval ...'` in this time before and after it: 50ms, 2s
     #[arg(long, value_name = "TIME", value_parser = super::value::duration)]
     pub(crate) around: Option<Duration>,
 

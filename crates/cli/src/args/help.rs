@@ -118,7 +118,7 @@ Formats:
   Rows of counters have the keys path, value, unit, status, time,
   machine, object, instance, counter, counter_type, raw, base, pid,
   object_index and counter_index, and with --language also local_object
-  and local_counter. All other names are English. Rows of `measure` also
+  and local_counter. All other names are English in every locale. Rows of `measure` also
   have sensor, and kind: reading, anomaly or cost.
   Tables scale bytes and round values, unless --raw is given; their times
   are local. The other formats have exact numbers, unless --human is
@@ -208,7 +208,8 @@ pub(super) const VIEW: &str = r"Examples:
   perfhive view -s file:a.blg -s file:b.blg     two machines side by side
 
 Keys: ? lists all keys, a adds counters, e explains the selected counter, q ends.
-The view needs a terminal. Without one, use perfhive watch.";
+The view needs a terminal. Without one, perfhive watch prints tables, and perfhive alone
+prints one table.";
 
 pub(super) const PLOT: &str = r"Examples:
   perfhive plot cpu user kernel -o cpu.svg
@@ -295,7 +296,7 @@ pub(super) const ENUM: &str = r"Examples:
   perfhive enum Network Interface --hex
   perfhive enum 230 232
 
-The source may add objects, as Process with Thread.";
+The source may add other objects: Process, for example, always comes with Thread.";
 
 pub(super) const WORKSET: &str = r"Examples:
   perfhive workset bash
@@ -356,7 +357,7 @@ pub(super) const MEASURE: &str = r"Examples:
   perfhive measure 'linux.procfs/Process/Working Set#4711' --json >> ws.jsonl
 
 A baseline is taken first, so that the first sample already has rates. From a
-recording, the first sample is the baseline. A named instance is found when
+recording, the first sample is the baseline. A single instance is fixed when
 measuring begins: a later process with the same name or ID is not measured in
 its place. Lines that begin with ! report anomalies of a sample. The cost of the
 samples is printed at the end, also after Ctrl-C.
@@ -372,10 +373,9 @@ pub(super) const EXPERIMENT: &str = r"Examples:
   perfhive experiment bind 4711 'interval 1s' --sensor 'Memory/Available Bytes'
   perfhive experiment fetch 4711 -n 100
 
-The sensors are read at each event. When the program ends, the figures of each
-event, the cost of measuring and the number of lost events are printed on
-standard error. The exit code is that of the program. Ctrl-C ends the program and
-the experiment.";
+The sensors are read at each event. When the program ends, the figures by event
+name, the cost of measuring and what was lost are printed on standard error. The
+exit code is that of the program. Ctrl-C ends the program and the experiment.";
 
 pub(super) const CAPTURE: &str = r"Examples:
   perfhive capture today                        ten samples, a second apart
@@ -401,8 +401,8 @@ pub(super) const RECORD: &str = r"Examples:
   perfhive watch -s file:today.phr              read the recording, on any system
   perfhive get -s file:today.phr '\Memory\Available Bytes'
 
-The file has complete data blocks and the names of the recorded objects, so that
-every counter can be calculated later. It can be read while it is written. If
+The file has complete data blocks, so that every counter can be calculated later,
+and the names of the recorded objects. It can be read while it is written. If
 perfhive is killed, at most the sample that it is writing is lost. The next
 record with the same file continues it.";
 
@@ -468,7 +468,7 @@ pub(super) const INFO: &str = r"Examples:
   perfhive info today.phr
   perfhive info log.blg --json
 
-A gap is a time between two samples that is at least three times the usual one.";
+A gap is a time between two samples that is at least three times the usual interval.";
 
 pub(super) const REPORT: &str = r"Examples:
   perfhive report today.phr
@@ -478,7 +478,7 @@ pub(super) const REPORT: &str = r"Examples:
   perfhive report log.blg -p '\Process(*)\Handle Count' --top 20
   perfhive report records.jsonl                 what experiment run -o wrote
 
-Without --pal, a few built-in thresholds of PAL are used. A threshold that cannot be
+Without --pal, a few of PAL's thresholds are used, which are built in. A threshold that cannot be
 evaluated is listed with the reason.";
 
 pub(super) const DIFF: &str = r"Examples:
@@ -494,8 +494,8 @@ pub(super) const DUMP: &str = r"Examples:
   perfhive dump block.bin --titles 009.txt
   perfhive dump block.bin --format csv
 
-Damage is reported with its offset, and all undamaged data is printed. Exit code 3: the
-block is damaged.";
+Damage is reported with its offset, and the undamaged data around it is printed.
+Exit code 3: the block is damaged.";
 
 pub(super) const COMPLETIONS: &str = if cfg!(windows) {
     r"Examples:

@@ -131,7 +131,7 @@ pub(crate) struct Providers {
 
     /// Enable a provider that its registration or repeated failures disabled
     ///
-    /// The provider has half a minute to answer which objects it offers.
+    /// The provider has half a minute to say which objects it offers.
     #[arg(long, value_name = "NAME", conflicts_with = "name")]
     pub(crate) enable: Option<String>,
 }

@@ -31,7 +31,7 @@ pub(crate) struct Capture {
 
     /// Write hashes in place of names that reveal this machine
     ///
-    /// The name of the machine is hashed, and the names of instances, except those that every machine has.
+    /// The name of the machine and the names of instances are hashed, except instance names that every machine has.
     /// Within a capture, a name always has the same hash, so that instances can be told apart; in the next
     /// capture it has another one. Texts in counters become blanks. Process IDs, times and values are kept.
     #[arg(long)]
@@ -41,7 +41,7 @@ pub(crate) struct Capture {
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("rotation").multiple(true))]
 pub(crate) struct Record {
-    /// The file, usually FILE.phr; .blg, .csv and .tsv are refused. An existing recording is continued
+    /// The file; its name usually ends in .phr, and .blg, .csv and .tsv are refused. An existing recording is continued
     #[arg(long, short = 'o', value_name = "FILE")]
     pub(crate) output: PathBuf,
 
@@ -79,10 +79,10 @@ pub(crate) struct Record {
     #[arg(long, value_name = "COUNT", requires = "rotation")]
     pub(crate) keep: Option<usize>,
 
-    /// The longest time between two requests to the disk to store samples; 0 for a request after each sample
+    /// Samples are on the disk after this time at the latest; 0 for each sample at once
     ///
-    /// If perfhive is killed, no written sample is lost. A power failure loses the samples since the last
-    /// request.
+    /// If perfhive is killed, no written sample is lost. A power failure loses the samples that are not
+    /// on the disk.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = value::sync)]
     pub(crate) sync: Duration,
 }
@@ -126,8 +126,8 @@ pub(crate) struct Report {
     #[arg(long = "answer", value_name = "NAME=VALUE", action = ArgAction::Append)]
     pub(crate) answers: Vec<String>,
 
-    /// Number of instances of each object to list besides its sums, and of processes: those with the most processor time,
-    /// and those with the largest working sets
+    /// Number of instances of each object to list besides its sums, of processes with the most processor time, and of
+    /// processes with the largest working sets
     #[arg(long, value_name = "COUNT", default_value = "5")]
     pub(crate) top: usize,
 

@@ -35,11 +35,11 @@ pub(crate) static CGROUP: Object = Object {
          paths: times from `cpuacct.usage` and `cpuacct.stat` (in ticks), memory from `memory.usage_in_bytes` and \
          the `total_` words of `memory.stat`, limits from `memory.limit_in_bytes`. Input and output, pressure and \
          CPU Limit need version 2.\
-         \n\nA group has memory, input and output, and pressure only if their controller is on. Each controller has \
-         its own object, with the groups that have the controller as instances, so that a controller that is off \
-         hides no other values. If no group has a controller, its object is missing, and a fault says so. Groups \
-         beyond 65,536, and groups more than 64 levels deep, are left out with a fault. Symbolic links are not \
-         followed.",
+         \n\nA group has memory, input and output, and pressure each only if the controller for it is on. Each \
+         controller has its own object, with the groups that have the controller as instances, so that a \
+         controller that is off hides no other values. If no group has a controller, its object is missing, and a \
+         fault says so. Groups beyond 65,536, and groups more than 64 levels deep, are left out with a fault. \
+         Symbolic links are not followed.",
     reads: "`self/mountinfo` once, the folders of all groups, and for each group `cpu.stat` and \
         `pids.current`, kept open as far as the budget of descriptors allows",
     cost: Cost::Costly,
@@ -112,8 +112,8 @@ pub(crate) static CGROUP_MEMORY: Object = Object {
     help: 104_003,
     name: "Cgroup Memory",
     meaning: "Memory of those control groups that have the memory controller.",
-    note: "Instances are the groups of Cgroup that have the memory controller. The root has no totals, and exists \
-         only if counters from `memory.stat` are requested.",
+    note: "Instances are the groups of Cgroup that have the memory controller. The root has none of the totals, and \
+         is an instance only if counters from `memory.stat` are requested.",
     reads: "as Cgroup, and for each group `memory.current`, `memory.swap.current` and `memory.events`",
     cost: Cost::Costly,
     has_instances: true,
@@ -375,9 +375,9 @@ pub(crate) static JOB_OBJECT: Object = Object {
     name: "Job Object",
     meaning: "Processor time and page faults of groups of processes: on Linux, of the control \
          groups under their paths.",
-    note: "Instances are those of Cgroup: a control group, like a job, is a set of processes with common accounts \
-         and limits, and may contain further groups. Page faults need the memory controller. The processes of a \
-         group are in Cgroup Process, which takes the place of Windows' Job Object Details.",
+    note: "Instances are those of Cgroup: a control group, like a job, is a set of processes that is counted and \
+         limited together, and may contain further groups. Page faults need the memory controller. The processes \
+         of a group are in Cgroup Process, which takes the place of Windows' Job Object Details.",
     reads: "as Cgroup, and for each group `cpu.stat` and `memory.stat`",
     cost: Cost::Costly,
     has_instances: true,

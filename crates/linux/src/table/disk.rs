@@ -27,8 +27,8 @@ pub(crate) static PHYSICAL_DISK: Object = Object {
          means, as on Windows. It grows by the counts of the present disks: if a disk appears or disappears, \
          `_Total` neither jumps nor goes back. The kernel's times have 32 bits and wrap after 50 days of waiting; \
          on 32-bit kernels counts wrap as well. Within a session they continue. If another disk takes the name of \
-         a disk, its counts begin where those of the first one ended. Since Linux 5.15 it is recognised by \
-         `diskseq` of sysfs, before by counts that go back without a wrap.",
+         a disk, its counts begin where those of the first one ended. It is recognised by `diskseq` of sysfs \
+         (since Linux 5.15), otherwise by counts that go back without a wrap.",
     reads: "`diskstats`; for each disk that ever did anything `/sys/dev/block/*/diskseq`, for \
             each that did not its `size`; a device that is seen for the first time is looked up \
             in `/sys/block`",

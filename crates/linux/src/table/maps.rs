@@ -28,7 +28,7 @@ pub(crate) static IMAGE: Object = Object {
          program and its libraries. Executable shared memory has its own name in the maps (`/memfd:NAME`, \
          `/dev/zero`), and counts as an image as well. All mappings of a path in a process are one instance, in \
          the order of the lowest address. The name is that of the file without the folders, as the kernel writes \
-         it. ` (deleted)` after it means that the path no longer has this file (for example, because an update \
+         it. ` (deleted)` after it means that the file is no longer at that path (for example, because an update \
          replaced it). The kernel writes a line feed in a name as `\\012`; here it is a line feed again. A byte \
          that is not UTF-8 becomes the UTF-16 unit 0xDC00 + byte. The parent is the instance of the process; \
          Process is always collected with this object.\
@@ -159,7 +159,7 @@ pub(crate) static ADDRESS_SPACE: Object = Object {
          the names.\
          \n\nEvery mapped byte of a process is part of one counter of space, and their sum is its Virtual Bytes. \
          *Image* are files of which something may be executed. *Mapped* are other files, and all memory that is \
-         shared by its kind (`s`). *Reserved* is private memory without a file that may not be accessed. \
+         shared by its kind (`s`). *Reserved* is private memory that has no file and may not be accessed. \
          *Unassigned* is other private memory without a file: heaps, stacks, and what the kernel adds (`[vdso]`, \
          `[vvar]`).",
     reads: "as Image, and at once with it; on request `PID/smaps_rollup`, or `PID/smaps` where that is read anyway",

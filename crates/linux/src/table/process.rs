@@ -45,16 +45,16 @@ pub(crate) static PROCESS: Object = Object {
     meaning: "Counters of each process, under the name of its command. Idle stands for the time in \
          which processors had nothing to do, _Total for the sum of all.",
     note: "Instances are `Idle`, the processes by ascending process ID, and `_Total`. The name of an instance is \
-         that of the command (`comm`). A byte that is not UTF-8 becomes the UTF-16 unit 0xDC00 + byte, so that \
-         different names remain different. If a process is itself called `_Total` or `idle`, its process ID is \
-         added to the name: `idle (1234)`. `Idle` has the process ID 0, the idle time of all processors as its \
-         processor time, and one thread for each processor that is switched on.\
+         that of the command (`comm`). A byte of the name that is not UTF-8 becomes the UTF-16 unit 0xDC00 + \
+         byte, so that different names remain different. If a process is itself called `_Total` or `idle`, its \
+         process ID is added to the name: `idle (1234)`. `Idle` has the process ID 0, the idle time of all \
+         processors as its processor time, and one thread for each processor that is switched on.\
          \n\n`_Total` is the sum of all instances that have the value, including `Idle`. Its counts keep the last \
          known counts of processes that ended, so that the sum grows by the work of each process. Processor times \
          also include the work of processes after they were last seen, and of processes that live shorter than \
-         the interval: if all processes of the machine are visible, the kernel's own sums in `/proc/stat` have \
-         it. This part of their other counts is lost. If a count cannot be read for a while, its last value stays \
-         in the sum. Processes that `/proc` hides (another PID namespace, `hidepid`) are not included.\
+         the interval: if all processes of the machine are visible, the kernel's own sums in `/proc/stat` include \
+         it. In their other counts it is lost. If a count cannot be read for a while, its last value stays in the \
+         sum. Processes that `/proc` hides (another PID namespace, `hidepid`) are not included.\
          \n\nThe counters from `PID/io` need permission to trace the process (an ordinary user has it for the user's \
          own processes). For other processes they have no value and are not part of `_Total`.\
          \n\nIf the BPF reader is used ([manual](cli.md#processes-through-bpf)), all values come from the kernel's \

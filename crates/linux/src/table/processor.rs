@@ -23,7 +23,7 @@ pub(crate) static PROCESSOR: Object = Object {
          work that runs at ticks counts too much. The following shares are relative to the scheduler's own count \
          (`cpuacct.usage`; Linux 6, 250 ticks a second). Busy programs, programs that start others, disk searches \
          and pipes had 0.97 to 1.00 of it. A program that wakes a thousand times a second for 50 µs had 0.28. A \
-         program that always runs between two ticks had 0.01, and one with bursts of half a tick at each tick \
+         program that always runs between two ticks had 0.01, and one with bursts of half a tick at each tick had \
          2.0. The processor time of Process is counted by the scheduler, and divided into user and privileged \
          time by ticks: if the two differ, the sum over Process without Idle is right.",
     reads: "`stat`; on request `interrupts`",

@@ -18,8 +18,8 @@ pub(crate) static THREAD: Object = Object {
          instance is the thread's number within its process, counted from 0 in the order of thread IDs. `Idle` \
          has a thread for each processor, as on Windows, with the idle time of that processor and the thread ID \
          0. The threads of `Idle` have no context switches and no waiting. The parent of `_Total` is the `_Total` \
-         of Process, and it has the processor times and page faults of that instance, including those of threads \
-         that ended.",
+         of Process, and the `_Total` of Thread has the processor times and page faults of that instance, \
+         including those of threads that ended.",
     reads: "with Process, for each thread `PID/task/TID/stat`; on request `status` and `schedstat` beside it",
     cost: Cost::Global,
     has_instances: true,

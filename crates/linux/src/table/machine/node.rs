@@ -9,8 +9,8 @@ pub(crate) static NODE: Object = Object {
     help: 100_421,
     name: "NUMA Node Memory",
     meaning: "Memory of each node, and where pages were taken from.",
-    note: "Instances are `0`, `1` and so on, with the kernel's numbers, and `_Total`, the sum. `numastat` shows the \
-         counts since the start for the rates here. Without `/sys`, or on a kernel without NUMA, there is no \
+    note: "Instances are `0`, `1` and so on, with the kernel's numbers, and `_Total`, the sum. `numastat` shows as \
+         counts since the start what are rates here. Without `/sys`, or on a kernel without NUMA, there is no \
          instance. On Windows the index of this object differs between machines; the name is the same everywhere.",
     reads: "`meminfo` and `numastat` of each node in `/sys/devices/system/node`, one \
              listing of that",
